@@ -1,0 +1,1 @@
+"""Feedbench: does your tf.data input pipeline feed your accelerator?"""
