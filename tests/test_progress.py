@@ -1,0 +1,89 @@
+"""What a person sees of work that takes long."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from feedbench.progress import BYTES, Bar, Lines, for_stream, tracked
+
+
+class Clock:
+    """A clock that stands still until it is told to go."""
+
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def screen():
+    return io.StringIO()
+
+
+def test_a_line_tells_amount_rate_and_time_left(clock, screen):
+    """1,000 of 3,000 photos after 10 s are 100 a second: 20 s are left."""
+    lines = Lines(screen, clock)
+    lines.start("index", 3000, "photos")
+    clock.now_s += 10
+    lines.advance(1000)
+    assert screen.getvalue().splitlines()[-1] == "index: 1,000 of 3,000 photos, 100 photos/s, 20 s left"
+
+
+def test_the_rate_of_a_resumed_download_does_not_count_what_was_there_before(clock, screen):
+    """100 of 200 MB were there; 50 more in 10 s are 5 MB/s, not 15."""
+    lines = Lines(screen, clock)
+    lines.start("download", 200_000_000, BYTES, already=100_000_000)
+    clock.now_s += 10
+    lines.advance(50_000_000)
+    assert screen.getvalue().splitlines()[-1] == "download: 150 MB of 200 MB, 5.00 MB/s, 10 s left"
+
+
+def test_lines_are_no_flood(clock, screen):
+    """1,000 photos in 10 s: the first line, one each 5 s, and the last."""
+    lines = Lines(screen, clock, every_s=5)
+    with tracked(lines, "index", 1000, "photos") as advance:
+        for _ in range(1000):
+            clock.now_s += 0.01
+            advance(1)
+    assert len(screen.getvalue().splitlines()) in (3, 4)
+    assert screen.getvalue().splitlines()[-1] == "index: 1,000 of 1,000 photos in 10 s"
+
+
+def test_an_unknown_total_promises_no_end(clock, screen):
+    lines = Lines(screen, clock, every_s=0)
+    lines.start("unpack", None, "files")
+    clock.now_s += 2
+    lines.advance(5)
+    assert screen.getvalue().splitlines()[-1] == "unpack: 5 files, 2.5 files/s"
+
+
+def test_work_that_fails_is_ended_all_the_same(clock, screen):
+    lines = Lines(screen, clock)
+    with pytest.raises(OSError), tracked(lines, "index", 10, "photos") as advance:
+        advance(3)
+        raise OSError
+    assert screen.getvalue().splitlines()[-1] == "index: 3 of 10 photos in 0 s"
+    lines.advance(1)  # and later calls are harmless
+    lines.done()
+
+
+def test_the_bar_leaves_one_line_behind_and_takes_names_as_they_are(clock, screen):
+    bar = Bar(Console(file=screen, force_terminal=True, width=120), clock)
+    bar.start("download [red]flowers.tgz", 2_000_000, BYTES)
+    clock.now_s += 4
+    bar.advance(2_000_000)
+    bar.done()
+    assert "download [red]flowers.tgz: 2.00 MB of 2.00 MB in 4 s" in screen.getvalue()
+
+
+def test_a_pipe_gets_lines_and_a_terminal_a_bar(screen):
+    assert isinstance(for_stream(screen), Lines)
+    screen.isatty = lambda: True
+    assert isinstance(for_stream(screen), Bar)
