@@ -1,11 +1,11 @@
 """What a person sees of work that takes long."""
 
 import io
+from contextlib import suppress
 
 import pytest
+from feedbench.progress import BYTES, Bar, Lines, progress_for, tracked
 from rich.console import Console
-
-from feedbench.progress import BYTES, Bar, Lines, for_stream, tracked
 
 
 class Clock:
@@ -66,7 +66,7 @@ def test_an_unknown_total_promises_no_end(clock, screen):
 
 def test_work_that_fails_is_ended_all_the_same(clock, screen):
     lines = Lines(screen, clock)
-    with pytest.raises(OSError), tracked(lines, "index", 10, "photos") as advance:
+    with suppress(OSError), tracked(lines, "index", 10, "photos") as advance:
         advance(3)
         raise OSError
     assert screen.getvalue().splitlines()[-1] == "index: 3 of 10 photos in 0 s"
@@ -79,11 +79,13 @@ def test_the_bar_leaves_one_line_behind_and_takes_names_as_they_are(clock, scree
     bar.start("download [red]flowers.tgz", 2_000_000, BYTES)
     clock.now_s += 4
     bar.advance(2_000_000)
+    bar.note("trial [1] of 2")
     bar.done()
+    assert "trial [1] of 2" in screen.getvalue()
     assert "download [red]flowers.tgz: 2.00 MB of 2.00 MB in 4 s" in screen.getvalue()
 
 
 def test_a_pipe_gets_lines_and_a_terminal_a_bar(screen):
-    assert isinstance(for_stream(screen), Lines)
+    assert isinstance(progress_for(screen), Lines)
     screen.isatty = lambda: True
-    assert isinstance(for_stream(screen), Bar)
+    assert isinstance(progress_for(screen), Bar)

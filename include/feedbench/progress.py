@@ -27,7 +27,10 @@ class Progress(Protocol):
     def start(self, what: str, total: int | None, unit: str, already: int = 0) -> None:
         """`already` of the total is done before the clock starts, as in a resumed download."""
 
-    def advance(self, n: int) -> None: ...
+    def advance(self, n: int = 1) -> None: ...
+
+    def note(self, text: str) -> None:
+        """A line of its own, between or amid pieces of work."""
 
     def done(self) -> None:
         """The work has ended, well or not. May be called twice."""
@@ -39,7 +42,10 @@ class Silent:
     def start(self, what: str, total: int | None, unit: str, already: int = 0) -> None:
         pass
 
-    def advance(self, n: int) -> None:
+    def advance(self, n: int = 1) -> None:
+        pass
+
+    def note(self, text: str) -> None:
         pass
 
     def done(self) -> None:
@@ -99,12 +105,15 @@ class Lines:
         self._work = _Work(what, total, unit, already, self._clock())
         self._say(self._work.state(self._clock()))
 
-    def advance(self, n: int) -> None:
+    def advance(self, n: int = 1) -> None:
         if self._work is None:
             return
         self._work.count += n
         if self._clock() - self._said_s >= self._every_s:
             self._say(self._work.state(self._clock()))
+
+    def note(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
 
     def done(self) -> None:
         if self._work is not None:
@@ -132,21 +141,23 @@ class Bar:
         self._task = self._bar.add_task(what, total=total, completed=already, state=self._work.state(self._clock()))
         self._bar.start()
 
-    def advance(self, n: int) -> None:
+    def advance(self, n: int = 1) -> None:
         if self._work is None:
             return
         self._work.count += n
         self._bar.update(self._task, advance=n, state=self._work.state(self._clock()))
 
+    def note(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False)
+
     def done(self) -> None:
         if self._work is not None:
             self._bar.stop()
-            words = f"{self._work.what}: {self._work.summary(self._clock())}"
-            self._console.print(words, markup=False, highlight=False)
+            self.note(f"{self._work.what}: {self._work.summary(self._clock())}")
             self._work = None
 
 
-def for_stream(stream: TextIO | None = None) -> Progress:
+def progress_for(stream: TextIO | None = None) -> Progress:
     """A bar where `stream` (stderr) is a terminal, plain lines elsewhere."""
     stream = stream or sys.stderr
     return Bar(Console(file=stream)) if stream.isatty() else Lines(stream)
