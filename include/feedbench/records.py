@@ -65,6 +65,8 @@ class DataSet(Record):
     """The photos of a run."""
 
     source: str
+    path: str
+    """Of the photos: an artefact path, or absolute for a folder that is used where it lies."""
     fingerprint: str
     """Digest over the relative paths and contents of the photos, so that equal data is equal by name."""
     classes: tuple[str, ...]
@@ -113,6 +115,8 @@ class Run(Document):
     machine: Machine
     """Of the planner; each trial has its own."""
     git_revision: str | None = None
+    weights: str | None = None
+    """Artefact path of the start weights, None for random ones."""
     weights_digest: str | None = None
     pinned: bool = False
 

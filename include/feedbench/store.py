@@ -153,3 +153,19 @@ def write_bytes(path: UPath, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def local_file(path: UPath, folder: Path) -> Path:
+    """The file itself where it is local, else a copy of it in `folder`."""
+    if path.protocol in ("", "file"):
+        return Path(path)
+    copy = folder / path.name
+    copy.write_bytes(path.read_bytes())
+    return copy
+
+
+def upload(folder: Path, target: UPath, last: str) -> None:
+    """Copy a local folder into the store; the file named `last` goes last, as the sign that all is there."""
+    files = sorted((f for f in folder.rglob("*") if f.is_file()), key=lambda f: f == folder / last)
+    for file in files:
+        write_bytes(target / file.relative_to(folder).as_posix(), file.read_bytes())

@@ -1,0 +1,1 @@
+"""From samples and profiles to a judgement. `stats` is plain maths; `compare` applies it to a run."""

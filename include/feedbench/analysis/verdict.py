@@ -1,0 +1,70 @@
+"""The one sentence of a run: what to ship, how much faster, what limits it now, what to try next."""
+
+from feedbench.analysis.diagnose import GOOD_UTILISATION
+from feedbench.config import A_A_TWIN
+from feedbench.records import Comparison, Run, VariantResult
+from feedbench.units import share, times
+
+
+def verdict_sentence(comparison: Comparison, run: Run) -> str:
+    results = {result.name: result for result in comparison.variants}
+    baseline = results[comparison.baseline]
+    if not comparison.fastest:
+        reason = baseline.reason or next((r.reason for r in results.values() if r.reason), "no trial gave a result")
+        return f"No answer: no variant gave a valid result ({reason})."
+    ship = results[comparison.fastest[0]]
+    parts = [_what_to_ship(ship, baseline, comparison), _limit(ship), _next(comparison)]
+    bad = [r.name for r in results.values() if r.status != "ok"]
+    if bad:
+        parts.append(f"{', '.join(bad)} gave no valid result")
+    return "; ".join(part for part in parts if part) + "."
+
+
+def _what_to_ship(ship: VariantResult, baseline: VariantResult, comparison: Comparison) -> str:
+    if baseline.name in comparison.fastest:
+        others = [name for name in comparison.fastest if name != baseline.name]
+        if not others:
+            return f"Keep {baseline.name}: no other variant is as fast"
+        return f"No clear winner: {baseline.name} is not distinguishable from the best ({others[0]})"
+    if ship.speedup is None:
+        return f"Ship {ship.name}; how much faster it is than {baseline.name} was not measured"
+    s = ship.speedup
+    return (
+        f"Ship {ship.name}: {times(s.value)} as fast as {baseline.name} (95 % CI {s.ci_low:.2f}–{s.ci_high:.2f})"
+        + _equals(ship, comparison)
+    )
+
+
+def _equals(ship: VariantResult, comparison: Comparison) -> str:
+    others = [name for name in comparison.fastest if name not in (ship.name, A_A_TWIN)]
+    return f", and nothing tried is certainly faster ({', '.join(others)} equal it)" if others else ""
+
+
+def _limit(ship: VariantResult) -> str:
+    au = ship.accelerator_utilisation
+    if ship.verdict == "compute-bound" or (au is not None and au >= GOOD_UTILISATION):
+        return (
+            f"the accelerator is the limit now (utilisation {share(au)})"
+            if au is not None
+            else "the accelerator is the limit now"
+        )
+    if ship.verdict == "not measured":
+        return f"what limits it was not measured ({ship.verdict_reason})"
+    stage = f", most of it in {ship.slowest_stage}" if ship.slowest_stage else ""
+    waits = (
+        f"it still waits {share(ship.input_wait_share)} of a step for input{stage}"
+        if ship.input_wait_share is not None
+        else ""
+    )
+    if ship.verdict == "input-bound":
+        return waits or f"input is the limit (utilisation {share(au)})"
+    return f"input and accelerator are about balanced{' (utilisation ' + share(au) + ')' if au is not None else ''}"
+
+
+def _next(comparison: Comparison) -> str:
+    if not comparison.next_steps:
+        return ""
+    best = comparison.next_steps[0]
+    if best.gain <= 0:
+        return best.change
+    return f"next to try: {best.change} (predicted gain {share(best.gain)})"

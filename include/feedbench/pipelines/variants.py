@@ -1,0 +1,204 @@
+"""The variants that are compared: one entry each. This is where to add one.
+
+A variant of your own needs no change here: define `VARIANTS` (a tuple like this one) in any importable module
+and name that module in the setting `variant_modules`.
+"""
+
+import importlib
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from feedbench.config import A_A_TWIN, BASELINE, CEILING
+from feedbench.errors import SettingsError, nearest
+from feedbench.pipelines.steps import AUTO, Batch, Cache, Decode, Prefetch, Repeat, Shuffle, Step, ToFloat
+from feedbench.records import VariantSpec
+
+SOURCE_OPERATOR = "TensorSlice"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A named pipeline. `rewritten=True` leaves TensorFlow's own rewriting on, so it may run as something else."""
+
+    name: str
+    steps: tuple[Step, ...]
+    why: str
+    title: str = ""
+    """How the trigger form calls it; made from the name when left out."""
+    rewritten: bool = False
+    written: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier() or self.name == CEILING:
+            raise SettingsError(f"variant name {self.name!r}: letters, digits and _ only, and not {CEILING!r}")
+        check_order(self.name, self.steps)
+        object.__setattr__(self, "title", self.title or self.name.replace("_", " "))
+        object.__setattr__(self, "written", (SOURCE_OPERATOR, *(op for step in self.steps for op in step.operators)))
+
+    @property
+    def cache(self) -> Cache | None:
+        return next((step for step in self.steps if isinstance(step, Cache)), None)
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """Operators that must run in the measured steps: nothing below a cache, for that one is warm by then."""
+        if self.cache is None:
+            return self.written
+        return self.written[self.written.index(self.cache.operators[0]) :]
+
+    def spec(self) -> VariantSpec:
+        return VariantSpec(
+            name=self.name,
+            why=self.why,
+            written=self.written,
+            declared=self.declared,
+            rewritten=self.rewritten,
+            cache=self.cache.where if self.cache else None,
+            spec=self._spec_text(),
+        )
+
+    def _spec_text(self) -> str:
+        text = " > ".join(repr(step) for step in self.steps) + (" (rewritten)" if self.rewritten else "")
+        return re.sub(r" at 0x[0-9a-f]+", "", text)  # a user's function must not look new every night
+
+
+_ORDER = {Cache: "cache", Shuffle: "shuffle", Repeat: "repeat", Batch: "batch", Prefetch: "prefetch"}
+_REASONS = {
+    ("shuffle", "cache"): "a cache after shuffle keeps one order for ever",
+    ("repeat", "cache"): "a cache after repeat never sees the end of the data and never fills",
+    ("batch", "cache"): "a cache after batch keeps the same photos together in every pass",
+    ("prefetch", "cache"): "the buffer would run before the cache and be of no use after it",
+    ("repeat", "shuffle"): "shuffle after repeat blurs the passes: some photos come twice, some not at all",
+    ("batch", "shuffle"): "shuffle after batch moves whole batches, not photos",
+    ("batch", "repeat"): "repeat after batch cuts every pass short by its last, partial batch",
+}
+
+
+def check_order(name: str, steps: Sequence[Step]) -> None:
+    """Raise SettingsError unless cache < shuffle < repeat < batch < prefetch, with one repeat and one batch.
+
+    Steps without a `rank` (decode, cast, a user's own) may stand anywhere.
+    """
+    ranked = [step for step in steps if hasattr(step, "rank")]
+    for first, then in itertools.pairwise(ranked):
+        if first.rank >= then.rank:
+            earlier, later = (_ORDER.get(type(step), type(step).__name__) for step in (first, then))
+            reason = _REASONS.get((earlier, later), f"{later} comes before {earlier}, once")
+            raise SettingsError(f"variant {name!r}: {later} stands after {earlier}: {reason}")
+    for kind in (Repeat, Batch):
+        if sum(isinstance(step, kind) for step in steps) != 1:
+            raise SettingsError(f"variant {name!r}: needs {_ORDER[kind]} exactly once")
+
+
+VARIANTS: tuple[Variant, ...] = (
+    Variant(
+        BASELINE,
+        steps=(Decode(), Shuffle(), Repeat(), Batch()),
+        why="the baseline: read, decode and resize one photo after the other, then train",
+    ),
+    Variant(
+        "prefetch",
+        steps=(Decode(), Shuffle(), Repeat(), Batch(), Prefetch(AUTO)),
+        why="overlap preprocessing with the train step",
+    ),
+    Variant(
+        "parallel_map",
+        steps=(Decode(parallel=AUTO), Shuffle(), Repeat(), Batch()),
+        why="decode several photos at once",
+    ),
+    Variant(
+        "cache_memory",
+        steps=(Decode(), Cache(), Shuffle(), Repeat(), Batch()),
+        why="decode once, then read decoded photos from memory",
+        title="cache in memory",
+    ),
+    Variant(
+        "cache_file",
+        steps=(Decode(), Cache("file"), Shuffle(), Repeat(), Batch()),
+        why="decode once, then read decoded photos from local disk",
+        title="cache on file",
+    ),
+    Variant(
+        "parallel_map_prefetch",
+        steps=(Decode(parallel=AUTO), Shuffle(), Repeat(), Batch(), Prefetch(AUTO)),
+        why="decode several photos at once, while the model trains",
+        title="parallel map + prefetch",
+    ),
+    Variant(
+        "cache_memory_prefetch",
+        steps=(Decode(), Cache(), Shuffle(), Repeat(), Batch(), Prefetch(AUTO)),
+        why="decode once, then batch from memory while the model trains",
+        title="cache in memory + prefetch",
+    ),
+    Variant(
+        "combined",
+        steps=(Decode(parallel=AUTO), Cache(), Shuffle(), Repeat(), Batch(), Prefetch(AUTO)),
+        why="parallel map to fill faster, memory cache, prefetch",
+        title="combined (parallel map, memory cache, prefetch)",
+    ),
+    Variant(
+        "uint8_cache",
+        steps=(
+            Decode(parallel=AUTO, dtype="uint8"),
+            Cache(),
+            Shuffle(),
+            Repeat(),
+            Batch(),
+            ToFloat(parallel=AUTO),
+            Prefetch(AUTO),
+        ),
+        why="combined, with photos cached as bytes: a quarter of the memory, a cast in every step",
+        title="combined, cached as uint8",
+    ),
+    Variant(
+        "tf_default",
+        steps=(Decode(), Shuffle(), Repeat(), Batch()),
+        why="the naive code with TensorFlow's own rewriting left on",
+        title="naive, rewritten by TensorFlow",
+        rewritten=True,
+    ),
+)
+
+
+def available(modules: Iterable[str] = ()) -> dict[str, Variant]:
+    """All variants by name: the built-in ones, then those of the user's modules.
+
+    Raises SettingsError for a module that cannot be imported, has no VARIANTS or takes a name twice.
+    """
+    found = {variant.name: variant for variant in VARIANTS}
+    for module in modules:
+        for variant in _defined_in(module):
+            if variant.name in found:
+                raise SettingsError(f"variant_modules={module}: a variant {variant.name!r} exists already; rename it")
+            found[variant.name] = variant
+    return found
+
+
+def chosen(names: Sequence[str], modules: Iterable[str] = (), *, a_a: bool = False) -> tuple[Variant, ...]:
+    """The variants to run, baseline first; no names means all. Raises SettingsError for an unknown name.
+
+    `a_a` adds the baseline once more under a second name.
+    """
+    known = available(modules)
+    for name in names:
+        if name not in known:
+            raise SettingsError(f"variants={name}: no such variant{nearest(name, known)}")
+    wanted = [BASELINE, *(name for name in (names or known) if name != BASELINE)]
+    picked = [known[name] for name in wanted]
+    if a_a:
+        picked.append(Variant(A_A_TWIN, known[BASELINE].steps, why="the baseline again: how far two equals differ"))
+    return tuple(picked)
+
+
+def _defined_in(module: str) -> Sequence[Variant]:
+    try:
+        loaded = importlib.import_module(module)
+    except ImportError as error:
+        raise SettingsError(f"variant_modules={module}: cannot be imported ({error}); is it on PYTHONPATH?") from error
+    variants: Any = getattr(loaded, "VARIANTS", None)
+    if not isinstance(variants, tuple | list) or not all(isinstance(each, Variant) for each in variants):
+        raise SettingsError(f"variant_modules={module}: has no tuple VARIANTS of feedbench.pipelines.variants.Variant")
+    return variants

@@ -1,0 +1,1 @@
+"""Running one trial: `launch` is the parent, `trial` the child process, the rest is what the child needs."""
