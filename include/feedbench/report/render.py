@@ -1,0 +1,58 @@
+"""The report's two files: one HTML page that needs neither network nor script, and the same in Markdown."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from feedbench.records import Comparison, Run
+from feedbench.report.charts import draw
+from feedbench.report.view import build_view
+
+
+@dataclass(frozen=True)
+class Report:
+    html: str
+    markdown: str
+
+
+def render(comparison: Comparison, run: Run) -> Report:
+    """report.html and report.md of a comparison."""
+    view = build_view(comparison, run)
+    drawings = {picture.anchor: Markup(draw(picture)) for picture in view.pictures}
+    html = _environment().get_template("report.html.j2").render(view=view, drawings=drawings)
+    # The Markdown template escapes by finalising every value; what is already Markup is left alone.
+    markdown = _environment(finalize=_markdown).get_template("report.md.j2").render(view=view)
+    return Report(html, re.sub(r"\n{3,}", "\n\n", markdown))
+
+
+def _environment(**options: Any) -> Environment:
+    return Environment(
+        loader=PackageLoader("feedbench.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        **options,
+    )
+
+
+_SPECIAL = re.compile(r"[\\`*\[\]<>|~#&]|(?<![^\W_])_|_(?![^\W_])|!(?=\[)")
+
+
+def _markdown(value: object) -> object:
+    """Text as Markdown that reads as just that text: on one line, with nothing that is mark-up or HTML.
+
+    Underscores inside a word (`parallel_map`) mean nothing in Markdown and stay legible.
+    """
+    if isinstance(value, Markup | int):
+        return value
+    line = " ".join(str(value).split())
+    return Markup(_SPECIAL.sub(lambda match: f"\\{match[0]}" if match[0] not in "<>&" else _entity(match[0]), line))
+
+
+def _entity(character: str) -> str:
+    return {"<": "&lt;", ">": "&gt;", "&": "&amp;"}[character]
