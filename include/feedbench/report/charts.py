@@ -1,5 +1,6 @@
 """One function a picture: chart series in, an inline SVG out. Figures are made without pyplot and its global state."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from itertools import cycle
@@ -33,7 +34,9 @@ _UNITS_PER_INCH = 72
 
 def draw(picture: Picture) -> str:
     """The picture as `<svg>` text, the same bytes for the same series whatever the user's matplotlib settings."""
-    with style.context(["default", STYLE | {"svg.hashsalt": picture.anchor}]):
+    with style.context(["default", STYLE | {"svg.hashsalt": picture.anchor}]), warnings.catch_warnings():
+        # matplotlib only measures the text; the reader's own fonts draw it, and they may well have the glyph.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         return inline_svg(_figure(picture.series), picture.anchor, picture.title, picture.alternative)
 
 

@@ -9,6 +9,8 @@ from feedbench.report.layout import Cell, Column, Row, Table, Tone
 
 GOOD_UTILISATION = 0.9
 """MLPerf Storage's line."""
+LONGEST_NAME = 80
+"""Characters of a name in a table; variant by variant it stands in full."""
 _VERDICT_TONES: Mapping[str, Tone] = {"input-bound": "warn", "compute-bound": "good", "not measured": "muted"}
 
 _COLUMNS = (
@@ -37,18 +39,18 @@ def variants_table(
     changes = {change.variant: change for change in comparison.history.changes} if comparison.history else {}
     rows = []
     for variant in variants:
-        name = Cell(variant.name, detail=variant.why, href=anchors[variant.name])
+        name = Cell(wording.shortened(variant.name, LONGEST_NAME), detail=variant.why, href=anchors[variant.name])
         cells = (name, *_results(comparison, variant, planned_rounds.get(variant.name, 0)))
-        change = (_change(changes.get(variant.name)),) if compares else ()
+        change = (_change(changes.get(variant.name), variant.status),) if compares else ()
         mark, tone = ("★", "good") if variant.name in comparison.fastest else ("", "")
         rows.append(Row((*change, *cells), mark, tone, header=len(change)))
     columns = (_CHANGE, *_COLUMNS) if compares else _COLUMNS
     return Table("Variants: means with 95 % intervals below", columns, tuple(rows))
 
 
-def _change(change: Change | None) -> Cell:
-    if change is None:
-        return Cell("=", tone="muted")
+def _change(change: Change | None, status: str) -> Cell:
+    if change is None:  # no change, or nothing to compare
+        return Cell("=" if status == "ok" else units.DASH, tone="muted")
     arrow = "▲" if change.direction == "slower" else "▼"
     tone: Tone = "muted" if change.accepted else "bad" if change.direction == "slower" else "good"
     text = f"{arrow} {wording.signed_share(change.size.value)}"
@@ -137,7 +139,7 @@ def forecasts_table(variants: Sequence[VariantResult]) -> Table | None:
     rows = tuple(
         Row(
             (
-                Cell(variant.name),
+                Cell(wording.shortened(variant.name, LONGEST_NAME)),
                 Cell(units.ms(variant.forecast_ms)),
                 Cell(units.ms(measured)),
                 Cell(_error(variant.forecast_ms, measured)),

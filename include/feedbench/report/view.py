@@ -15,7 +15,7 @@ from feedbench.report.details import VariantDetails, details
 from feedbench.report.glossary import GLOSSARY, Term
 from feedbench.report.layout import Cell, Fact, FactList, Table
 from feedbench.report.series import Picture, pictures
-from feedbench.report.tables import forecasts_table, next_steps_table, variants_table
+from feedbench.report.tables import LONGEST_NAME, forecasts_table, next_steps_table, variants_table
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,12 @@ def _fastest_note(comparison: Comparison) -> str:
     if not comparison.fastest:
         return ""
     if len(comparison.fastest) == 1:
-        return f"★ {comparison.fastest[0]} is faster than every other variant."
-    return f"★ cannot be told apart from the fastest, the simplest first: {', '.join(comparison.fastest)}."
+        return f"★ {_named(comparison.fastest)} is faster than every other variant."
+    return f"★ cannot be told apart from the fastest, the simplest first: {_named(comparison.fastest)}."
+
+
+def _named(variants: Iterable[str]) -> str:
+    return ", ".join(wording.shortened(name, LONGEST_NAME) for name in variants)
 
 
 # ---- since last night ----------------------------------------------------------------------------------------------
