@@ -2,10 +2,12 @@
 picture of rank three, found out without TensorFlow, by decoding the whole file once.
 
 That operator takes JPEG, PNG and still GIF whatever the name says. Anything cut short it refuses; damage inside a
-JPEG's data that libjpeg only warns about it accepts. On damaged GIFs this module is stricter than TensorFlow.
+JPEG's data that libjpeg only warns about it accepts. On damaged GIFs, and on a few damaged JPEGs with restart markers,
+this module is stricter than TensorFlow; never the other way round.
 """
 
 import io
+import re
 import struct
 import zlib
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ MAX_PIXELS = 100_000_000
 
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, struct.error, zlib.error)
 """What Pillow raises on damaged files."""
+_MARKER = re.compile(rb"\xff([^\x00\x01\xd0-\xd8\xff])")
+"""Of a JPEG: all but those that stand alone, within the data of a scan."""
 _ONLY = "only JPEG, PNG and still GIF can be read; convert it"
 
 
@@ -51,23 +55,31 @@ def _jpeg(content: bytes) -> Photo:
         height, width, *_ = simplejpeg.decode_jpeg_header(content)
         _check_pixels(width, height)
         simplejpeg.decode_jpeg(content)
-    except ValueError as error:
-        return _doubtful_jpeg(content, str(error))
+    except ValueError:
+        return _doubtful_jpeg(content)
     return Photo("JPEG", width, height)
 
 
-def _doubtful_jpeg(content: bytes, complaint: str) -> Photo:
-    """libjpeg complained. TensorFlow goes on after a warning, but never past the end of the file; as does Pillow."""
-    if complaint.startswith("Premature end"):
-        raise Unusable("damaged JPEG: the file ends too early")
+def _doubtful_jpeg(content: bytes) -> Photo:
+    """libjpeg complained. TensorFlow goes on after a mere warning, as Pillow does, but then wants a proper end."""
     picture = _open(content, "JPEG")
     try:
         picture.load()
-        if not complaint.startswith("tjDecompressHeader"):
-            simplejpeg.decode_jpeg(content, strict=False)
     except _BROKEN as error:
         raise Unusable(f"damaged JPEG: {_short(error)}") from None
+    if not _reaches_its_end(content):
+        raise Unusable("damaged JPEG: the file ends too early")
     return Photo("JPEG", *picture.size)
+
+
+def _reaches_its_end(jpeg: bytes) -> bool:
+    """Whether the segments, each as long as it claims, lead to the EOI marker (ITU-T T.81, annex B)."""
+    at = 2
+    while marker := _MARKER.search(jpeg, at):
+        if marker[1] == b"\xd9":
+            return True
+        at = marker.end() + int.from_bytes(jpeg[marker.end() : marker.end() + 2], "big")
+    return False
 
 
 def _png(content: bytes) -> Photo:
