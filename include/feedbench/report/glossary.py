@@ -60,8 +60,9 @@ GLOSSARY = (
     Term(
         "m-verdict",
         "Verdict",
-        "Input-bound, balanced or compute-bound, from two witnesses: the trace's input wait (XProf's thresholds, "
-        "20 % and 5 %) and the measured distance from the ceiling (AU of 90 %). Where they disagree the note says so.",
+        "From two witnesses. The trace: an input wait of 20 % or more is input-bound, under 5 % compute-bound (XProf's "
+        "lines). The clock: an AU under 80 % is input-bound, of 90 % or more compute-bound. Between: balanced. "
+        "Where they contradict each other the note says so.",
     ),
     Term("m-memory", "Memory", "Largest resident memory of the trial's process (peak RSS), model included."),
     Term("m-cache", "Cache", "Size of the filled cache, in memory or on the worker's disk."),

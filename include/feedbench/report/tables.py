@@ -34,12 +34,14 @@ def variants_table(
     anchors: Mapping[str, str],
     planned_rounds: Mapping[str, int],
 ) -> Table:
-    """One row a variant. The change column is there when there are nights to compare with."""
+    """One row a variant, each name linked to its anchor, if any. The change column is there when there are nights to compare with."""
     compares = comparison.history is not None and comparison.history.compared_with is not None
     changes = {change.variant: change for change in comparison.history.changes} if comparison.history else {}
     rows = []
     for variant in variants:
-        name = Cell(wording.shortened(variant.name, LONGEST_NAME), detail=variant.why, href=anchors[variant.name])
+        name = Cell(
+            wording.shortened(variant.name, LONGEST_NAME), detail=variant.why, href=anchors.get(variant.name, "")
+        )
         cells = (name, *_results(comparison, variant, planned_rounds.get(variant.name, 0)))
         change = (_change(changes.get(variant.name), variant.status),) if compares else ()
         mark, tone = ("★", "good") if variant.name in comparison.fastest else ("", "")

@@ -57,7 +57,7 @@ class View:
 
 def build_view(comparison: Comparison, run: Run) -> View:
     comparison, run = wording.visible(comparison), wording.visible(run)
-    variants = _ordered(comparison)
+    variants = ordered(comparison)
     anchors = {variant.name: f"variant-{place}" for place, variant in enumerate(variants, start=1)}
     opened = {comparison.baseline, *comparison.fastest[:1]}
     specs = {spec.name: spec for spec in run.variants}
@@ -70,7 +70,7 @@ def build_view(comparison: Comparison, run: Run) -> View:
         facts=_facts(comparison, run),
         history=_history(comparison),
         variants=variants_table(comparison, variants, anchors, _planned_rounds(run)),
-        fastest_note=_fastest_note(comparison),
+        fastest_note=fastest_note(comparison),
         next_steps=next_steps_table(comparison.next_steps),
         forecasts=forecasts_table(variants),
         pictures=pictures(comparison, variants),
@@ -84,7 +84,7 @@ def build_view(comparison: Comparison, run: Run) -> View:
     )
 
 
-def _ordered(comparison: Comparison) -> tuple[VariantResult, ...]:
+def ordered(comparison: Comparison) -> tuple[VariantResult, ...]:
     """The baseline first, the others as given."""
     return tuple(sorted(comparison.variants, key=lambda variant: variant.name != comparison.baseline))
 
@@ -142,7 +142,7 @@ def _accelerator(accelerator: Accelerator | None) -> str:
     return f"{kind}{accelerator.name}{step}"
 
 
-def _fastest_note(comparison: Comparison) -> str:
+def fastest_note(comparison: Comparison) -> str:
     if not comparison.fastest:
         return ""
     if len(comparison.fastest) == 1:
