@@ -1,6 +1,7 @@
 import io
 
 from feedbench.report.terminal import summary
+from rich.console import Console
 
 
 def printed(comparison):

@@ -34,7 +34,7 @@ def variants_table(
     anchors: Mapping[str, str],
     planned_rounds: Mapping[str, int],
 ) -> Table:
-    """One row a variant, each name linked to its anchor, if any. The change column is there when there are nights to compare with."""
+    """One row a variant, linked to its anchor if it has one; a change column when there are nights to compare with."""
     compares = comparison.history is not None and comparison.history.compared_with is not None
     changes = {change.variant: change for change in comparison.history.changes} if comparison.history else {}
     rows = []
