@@ -146,6 +146,7 @@ class _Download:
             file.seek(start)
             for chunk in answer.iter_raw():
                 file.write(chunk)
+                file.flush()  # what has come survives a kill
                 advance(len(chunk))
         if total is not None and self._size() != total:
             raise _Interrupted(f"broke off after {self._size():,} of {total:,} bytes")

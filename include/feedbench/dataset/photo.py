@@ -146,6 +146,8 @@ def _what_else(content: bytes) -> str:
 
 
 def _short(error: BaseException) -> str:
-    """An error's first line without the address of a buffer, which would differ each time."""
+    """An error's first line, in words of the file: Pillow speaks of its buffers."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if "truncated" in text:
+        return "the file ends too early"
     return "not readable" if "BytesIO" in text else text
