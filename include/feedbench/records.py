@@ -19,7 +19,8 @@ Verdict = Literal["input-bound", "balanced", "compute-bound", "not measured"]
 class Record(BaseModel):
     """Base of all records: frozen, strict about keys, free of NaN and infinity."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # Schemas are built when first used: most commands need few of the records.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class Document(Record):
