@@ -143,6 +143,11 @@ class TestEachKind:
         second = fetch(Settings(source=str(root)), store, silent)
         assert second.fingerprint != first.fingerprint
 
+    def test_an_archive_that_has_changed_is_unpacked_anew(self, archive, make_folder, store, silent):
+        first = fetch(Settings(source=str(archive)), store, silent)
+        archive.write_bytes(packed(make_folder("other", x=3, y=3)))
+        assert fetch(Settings(source=str(archive)), store, silent) != first
+
     def test_an_archive_and_an_address_give_the_fingerprint_of_the_folder(self, archive, site, store, silent, tmp_path):
         """Equal photos are equal data, whichever way they came: the wrapping folder is seen through."""
         site.content = archive.read_bytes()
@@ -269,6 +274,14 @@ class TestFaults:
             os.utime(work / name, (time.time() - age_s,) * 2)
         fetch(Settings(source=str(archive)), store, silent)
         assert left_behind(store) == ["fresh"]
+
+    def test_an_archive_that_arrived_broken_is_fetched_anew_the_next_time(self, archive, site, store, silent):
+        site.content, site.tag = archive.read_bytes()[:-2000], None
+        with pytest.raises(InputError, match="cannot be unpacked"):
+            fetch(Settings(source=site.address), store, silent)
+        site.content = archive.read_bytes()
+        fetch(Settings(source=site.address), store, silent)
+        assert left_behind(store) == []
 
     def test_a_hostile_archive_leaves_no_data_set(self, store, silent, tmp_path):
         with tarfile.open(tmp_path / "evil.tgz", "w:gz") as tar:

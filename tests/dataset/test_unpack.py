@@ -80,7 +80,7 @@ def test_a_hostile_tar_is_refused_by_name(tmp_path, target, silent, hostile):
     with pytest.raises(InputError, match=r"a\.tgz: cannot be unpacked: .*(outside|link or device)"):
         unpack(archive, target, silent)
     assert {path.name for path in tmp_path.iterdir()} == {"a.tgz", "in"}
-    assert {path.name for path in target.rglob("*")} <= {"flowers", "daisy", "1.jpg"}
+    assert not target.exists()
 
 
 @pytest.mark.parametrize("name", ["../outside.jpg", "/tmp/feedbench-outside.jpg", "a/../../outside.jpg"])
@@ -110,7 +110,7 @@ def test_a_bomb_is_refused_before_it_goes_off(tmp_path, target, silent, monkeypa
     for bomb in (tar(tmp_path / "a.tgz", (member("flowers/daisy/1.jpg"), zeros)), tmp_path / "a.zip"):
         with pytest.raises(InputError, match="far more than photos are"):
             unpack(bomb, target, silent)
-        assert sum(file.stat().st_size for file in target.rglob("*") if file.is_file()) == 0
+        assert not target.exists()
 
 
 def test_many_small_files_are_a_bomb_too(tmp_path, target, silent, monkeypatch):

@@ -20,6 +20,7 @@ from feedbench.progress import BYTES, Progress, tracked
 from feedbench.units import BYTES_PER_MB, mb
 
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
+_UNPACKED = {"Accept-Encoding": "identity"}
 _VERSION_HEADERS = ("ETag", "Last-Modified")
 
 
@@ -63,12 +64,12 @@ def download(
 
 
 def current_version(address: str, patience: Patience = Patience()) -> dict[str, str] | None:
-    """What the server calls the version that it serves now; None when it cannot be asked."""
+    """What the server calls the version that it serves now; empty when it cannot be asked."""
     try:
-        answer = httpx.head(address, timeout=patience.stall_s, follow_redirects=True)
+        answer = httpx.head(address, headers=_UNPACKED, timeout=patience.stall_s, follow_redirects=True)
     except (httpx.HTTPError, httpx.InvalidURL):
-        return None
-    return _version(answer) if answer.is_success else None
+        return {}
+    return _version(answer) if answer.is_success else {}
 
 
 def shown(address: str) -> str:
@@ -117,7 +118,7 @@ class _Download:
 
     def _receive(self) -> None:
         have = self._resumable()
-        headers = {"Accept-Encoding": "identity"}
+        headers = dict(_UNPACKED)
         if have:
             headers["Range"] = f"bytes={have}-"
             if condition := _if_range(self._part_version()):
@@ -155,7 +156,7 @@ class _Download:
         """From which byte on the answer goes, and how many the whole file has."""
         if answer.status_code == 206:
             start, total = _content_range(answer)
-            if start != have or not _same_version(self._part_version(), _version(answer)):
+            if start != have or not same_version(self._part_version(), _version(answer)):
                 self._forget()
                 raise _Interrupted("the server went on with another part or version than was asked for")
         elif answer.status_code == 200:
@@ -221,7 +222,8 @@ def _if_range(version: dict[str, str]) -> str | None:
     return tag if tag.startswith('"') else version.get("Last-Modified")
 
 
-def _same_version(one: dict[str, str], other: dict[str, str]) -> bool:
+def same_version(one: dict[str, str], other: dict[str, str]) -> bool:
+    """As far as both say."""
     return all(one[name] == other[name] for name in one.keys() & other.keys())
 
 

@@ -44,8 +44,8 @@ class Note(Record):
     files: int
     bytes: int
     """Files and bytes of the data set, to notice one that somebody has deleted from."""
-    validators: dict[str, str] = Field(default_factory=dict)
-    """ETag and Last-Modified of an address, to notice that it serves something else now."""
+    version: dict[str, str] = Field(default_factory=dict)
+    """ETag and Last-Modified of an address, sizes and times of files: to notice that it is something else now."""
 
 
 def key(identity: str) -> str:
@@ -93,31 +93,34 @@ class Keep:
         self._folder.mkdir(parents=True, exist_ok=True)
         with _locked(self._folder / ".lock", progress):
             mine = self._folder / ".work" / key(identity)
-            self._sweep(mine)
+            self._sweep()
             mine.mkdir(parents=True, exist_ok=True)
             yield mine
             shutil.rmtree(mine)
 
-    def take(self, identity: str, unpacked: Path, validators: dict[str, str], progress: Progress) -> Note:
+    def take(self, identity: str, unpacked: Path, version: dict[str, str], progress: Progress) -> Note:
         """Move a finished data set in and note its source. Raises InputError when there is no file in class folders."""
         root = class_root(unpacked)
         found = fingerprint(root, progress)
         if not listing(root).files:
-            raise InputError(f"{identity}: no photos in class folders; one sub-folder per class is expected")
+            raise InputError(f"{unpacked}: no photos in class folders; one sub-folder per class is expected")
         target = self.folder(found)
         files, size = _extent(root)
         if _extent(target) != (files, size):
             shutil.rmtree(target, ignore_errors=True)  # damaged, or from a folder of the same name
             root.rename(target)
-        note = Note(fingerprint=found, files=files, bytes=size, validators=validators)
+        note = Note(fingerprint=found, files=files, bytes=size, version=version)
         write_note(self.datasets, identity, note)
         return note
 
-    def _sweep(self, mine: Path) -> None:
-        """Remove what dead fetches of other sources left, the fresh of it (a download to go on with) later."""
-        for other in (self._folder / ".work").glob("*"):
-            if other != mine and time.time() - other.stat().st_mtime > _STALE_S:
-                shutil.rmtree(other)
+    def _sweep(self) -> None:
+        """Remove what killed fetches left behind; what is fresh of it (a download to go on with) at a later time."""
+        for folder in (self._folder / ".work").glob("*"):
+            if _age_s(folder) > _STALE_S:
+                shutil.rmtree(folder)
+        for unfinished in (self._folder / ".sources").glob(".*"):
+            if _age_s(unfinished) > _STALE_S:
+                unfinished.unlink()
 
 
 @contextmanager
@@ -132,6 +135,10 @@ def _locked(file: Path, progress: Progress) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _age_s(path: Path) -> float:
+    return time.time() - path.stat().st_mtime
 
 
 def _extent(root: Path) -> tuple[int, int] | None:

@@ -15,7 +15,7 @@ import httpx
 from upath import UPath
 
 from feedbench.config import Settings
-from feedbench.dataset.download import Expected, current_version, download, shown
+from feedbench.dataset.download import Expected, current_version, download, same_version, shown
 from feedbench.dataset.folders import class_root, count_photo_like, fingerprint, listing, stat_identity
 from feedbench.dataset.keep import Fetched, Keep, Note, read_note, write_note
 from feedbench.dataset.synthetic import DEFAULT_PHOTOS, DRAWING_VERSION, draw_photos
@@ -141,68 +141,73 @@ def local_store(store: Store) -> Store:
 
 
 def _identity(source: Source, settings: Settings) -> str:
-    """What a source is told by, without fetching it: the same identity, the same photos."""
+    """What a source is called. Whether it is still what it was, its version tells."""
     if source.kind == "synthetic":
         return f"synthetic {DRAWING_VERSION} photos={settings.photos or DEFAULT_PHOTOS} seed={settings.seed}"
+    return f"{source.kind} {source.place} {source.expected.digest}"
+
+
+def _version(source: Source) -> dict[str, str]:
+    """What would change if the source did, told without reading it; empty when that cannot be told or never changes."""
     if source.kind == "folder":
-        return f"folder {stat_identity(class_root(Path(source.place)))}"
+        return {"files": stat_identity(class_root(Path(source.place)))}
     if source.kind == "archive":
         of = Path(source.place).stat()
-        return f"archive {source.place} {of.st_size} {of.st_mtime_ns}"
-    return f"address {source.place} {source.expected.digest}"
+        return {"file": f"{of.st_size} bytes, {of.st_mtime_ns}"}
+    return current_version(source.place) if source.kind == "address" and not source.expected.digest else {}
 
 
-def _version(source: Source) -> dict[str, str] | None:
-    """What an address serves now, None where that needs no asking (a digest is published) or no server answers."""
-    return current_version(source.place) if source.kind == "address" and not source.expected.digest else None
-
-
-def _noted(store: Store, identity: str, source: Source, version: dict[str, str] | None) -> Note | None:
-    """The note of an earlier fetch, if its data set is still there and the address still serves the same."""
-    if source.kind == "folder" and store.is_local:
-        note = read_note(store.datasets, identity)
-    elif store.is_local:
-        note = Keep(store).known(identity)
-    else:
+def _noted(store: Store, identity: str, source: Source, version: dict[str, str]) -> Note | None:
+    """The note of an earlier fetch, if its data set is still there and the source is still the same."""
+    if not store.is_local:
         note = read_note(store.datasets, identity)
         note = note if note and (store.dataset(note.fingerprint) / _PACKED).exists() else None
-    return None if note and version and note.validators != version else note
+    elif source.kind == "folder":
+        note = read_note(store.datasets, identity)
+    else:
+        note = Keep(store).known(identity)
+    return note if note and same_version(note.version, version) else None
 
 
 def _fetch_here(
-    source: Source, settings: Settings, identity: str, version: dict[str, str] | None, store: Store, progress: Progress
+    source: Source, settings: Settings, identity: str, version: dict[str, str], store: Store, progress: Progress
 ) -> Note:
     """On this machine's disk: in the store when that is local, else in the cache."""
     if source.kind == "folder":
-        return _note_folder(class_root(Path(source.place)), identity, store, progress)
+        return _note_folder(class_root(Path(source.place)), identity, version, store, progress)
     here = local_store(store)
     keep = Keep(here)
     with keep.work(identity, progress) as work:
         note = _noted(here, identity, source, version)  # another process may have been faster
         if note is None:
-            validators = _prepare(source, settings, work, progress)
-            note = keep.take(identity, work / "photos", validators, progress)
+            arrived = _prepare(source, settings, work, progress)
+            note = keep.take(identity, work / "photos", arrived or version, progress)
     return note
 
 
-def _note_folder(root: Path, identity: str, store: Store, progress: Progress) -> Note:
-    note = Note(fingerprint=fingerprint(root, progress), files=len(listing(root).files), bytes=0)
+def _note_folder(root: Path, identity: str, version: dict[str, str], store: Store, progress: Progress) -> Note:
+    note = Note(fingerprint=fingerprint(root, progress), files=len(listing(root).files), bytes=0, version=version)
     if store.is_local:
         write_note(store.datasets, identity, note)
     return note
 
 
 def _prepare(source: Source, settings: Settings, work: Path, progress: Progress) -> dict[str, str]:
-    """The photos in work/photos; returns the server's name of the version."""
+    """The photos in work/photos; returns what a server called the version that it sent."""
     photos = work / "photos"
     if source.kind == "synthetic":
         draw_photos(photos, settings.photos or DEFAULT_PHOTOS, settings.seed, progress)
         return {}
-    archive, version = Path(source.place), {}
-    if source.kind == "address":
-        archive = work / Path(httpx.URL(source.place).path).name
-        version = download(source.place, archive, progress, source.expected)
-    unpack(archive, photos, progress)
+    if source.kind == "archive":
+        unpack(Path(source.place), photos, progress)
+        return {}
+    archive = work / Path(httpx.URL(source.place).path).name
+    version = download(source.place, archive, progress, source.expected)
+    try:
+        unpack(archive, photos, progress)
+    except InputError:
+        archive.unlink()  # or the next try would find the same broken file here
+        raise
     return version
 
 
@@ -238,7 +243,9 @@ def _cached(store: Store, wanted: str, progress: Progress) -> Path:
             if keep.known(identity) is None:
                 _copy(store.dataset(wanted) / _PACKED, work / _PACKED, progress)
                 unpack(work / _PACKED, work / "photos", progress)
-                keep.take(identity, work / "photos", {}, progress)
+                found = keep.take(identity, work / "photos", {}, progress).fingerprint
+                if found != wanted:
+                    raise InputError(f"{store.dataset(wanted)}: holds other photos, of fingerprint {found}")
     return keep.folder(wanted)
 
 

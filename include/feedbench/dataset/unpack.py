@@ -46,7 +46,7 @@ _BROKEN = (
 def unpack(archive: Path, target: Path, progress: Progress) -> None:
     """Unpack into `target`, a new folder: what a killed try left there is removed first.
 
-    Raises InputError naming the archive and what is wrong with it; `target` is not fit for use then.
+    Raises InputError naming the archive and what is wrong with it; `target` is gone then.
     """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -59,6 +59,7 @@ def unpack(archive: Path, target: Path, progress: Progress) -> None:
             else:
                 _untar(file, target, budget, advance)
     except _BROKEN as error:
+        shutil.rmtree(target)
         raise InputError(f"{archive}: cannot be unpacked: {error}") from None
 
 
