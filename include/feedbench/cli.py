@@ -87,7 +87,7 @@ def _index(options: argparse.Namespace) -> int:
 
 def _inspect(options: argparse.Namespace) -> int:
     from feedbench.trace.describe import describe
-    from feedbench.trace.inspect import read_profile
+    from feedbench.trace.profile import read_profile
 
     profile = read_profile(Path(options.xplane))
     print(json.dumps(dump(profile), indent=1) if options.json else describe(profile))

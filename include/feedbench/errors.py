@@ -22,6 +22,10 @@ class InputError(FeedbenchError):
     exit_code = 3
 
 
+class MissingFile(InputError):
+    """A file that should be there is not, or not yet."""
+
+
 class TrialFailed(FeedbenchError):
     """A trial ended without a result; its row in the report carries the same reason."""
 

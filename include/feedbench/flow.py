@@ -24,10 +24,10 @@ from feedbench.errors import InputError, SettingsError, TrialFailed
 from feedbench.pipelines.build import cache_bytes
 from feedbench.pipelines.variants import Variant, chosen
 from feedbench.progress import Progress
-from feedbench.records import Comparison, PlannedTrial, Run, Trial, XprofStatement
+from feedbench.records import Comparison, Machine, PlannedTrial, Run, RunSummary, Trial, XprofStatement
 from feedbench.report.render import render
 from feedbench.store import RunFolder, Store, TrialFolder, local_file, upload, write_bytes
-from feedbench.trace.inspect import read_profile
+from feedbench.trace.profile import read_profile
 from feedbench.trace.xprof_tools import xprof_statement
 from feedbench.training.job import Job
 from feedbench.training.launch import run_trial, scratch_folder
@@ -178,7 +178,7 @@ def is_settled(folder: RunFolder, run: Run, *, before_round: int) -> bool:
 
 
 def compare_run(store: Store, run_id: str, progress: Progress) -> dict[str, Any]:
-    """Reads every planned trial's files, there or not; writes comparison.json, report.html and report.md."""
+    """Reads every planned trial's files, there or not; writes comparison.json and the report."""
     folder = store.run(run_id)
     run = folder.read_run()
     ran = [planned for planned in run.trials if planned.round <= run.settings.rounds or _exists(folder, planned)]
@@ -202,6 +202,18 @@ def write_report(folder: RunFolder, run: Run, comparison: Comparison) -> None:
     report = render(comparison, run)
     write_bytes(folder.report_md, report.markdown.encode())
     write_bytes(folder.report_html, report.html.encode())
+    folder.write_summary(RunSummary.of(run, comparison, _measured_on(folder, run)))
+
+
+def _measured_on(folder: RunFolder, run: Run) -> Machine | None:
+    """The machine of the first trial that told it: the planner may well sit on another one."""
+    for planned in run.trials:
+        try:
+            if machine := folder.trial(planned).read_trial().machine:
+                return machine
+        except InputError:
+            continue
+    return None
 
 
 def gate(store: Store, run_id: str) -> None:

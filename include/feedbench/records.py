@@ -440,6 +440,35 @@ class Comparison(Document):
     history: "Changes | None" = None
 
 
+class RunSummary(Document):
+    """summary.json: a finished run in a few lines, so that a list of runs need not read every comparison."""
+
+    run_id: str
+    created_at: str
+    """ISO 8601, UTC: of the plan."""
+    verdict: str
+    fastest: tuple[str, ...]
+    accelerator: Accelerator | None
+    machine: Machine
+    """Of the trials where one told, else of the planner."""
+    variants: int
+    without_result: int
+    """Variants that failed or were invalid."""
+
+    @classmethod
+    def of(cls, run: Run, comparison: Comparison, machine: Machine | None = None) -> "RunSummary":
+        return cls(
+            run_id=run.run_id,
+            created_at=run.created_at,
+            verdict=comparison.verdict,
+            fastest=comparison.fastest,
+            accelerator=comparison.accelerator,
+            machine=machine or run.machine,
+            variants=len(comparison.variants),
+            without_result=sum(variant.status != "ok" for variant in comparison.variants),
+        )
+
+
 class Change(Record):
     """A lasting or new difference of one variant against its recent nights."""
 

@@ -1,31 +1,40 @@
 """Where everything lies on disk or in an object store: the only module that knows the layout.
 
-    datasets/<fingerprint>/                  verified, unpacked source
+    datasets/<fingerprint>/                  verified, unpacked source; in an object store one photos.tar
+            /.sources/ .work/ .lock          what was fetched from where, work half done (dataset/keep.py)
     weights/<file>                           verified start weights
     runs/<run_id>/run.json                   settings, data, plan, machine
                  /index.parquet  rejects.csv
                  /trials/<variant>/<round>/trial.json  profile.json  xprof.json
                                           /train/      TensorBoard logdir
-                 /comparison.json  report.html  report.md
+                 /comparison.json  report.html  report.md  summary.json
 
 The root is a folder or an fsspec address (s3://, gs://, file://). Files appear whole or not at all.
+Links are not followed: no document or file of a run lies outside of its folder.
 """
 
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from pydantic import ValidationError
 from upath import UPath
 
-from feedbench.errors import InputError, SettingsError
-from feedbench.records import Comparison, Document, PlannedTrial, Profile, Run, Trial
+from feedbench.errors import InputError, MissingFile, SettingsError
+from feedbench.records import Comparison, Document, PlannedTrial, Profile, Run, RunSummary, Trial
 
 ENVIRONMENT = "FEEDBENCH_ARTIFACTS"
 _RUN_ID = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_.~:+-]{0,249}")
+_FOR_PEOPLE = re.compile(
+    r"report\.(html|md)|comparison\.json|rejects\.csv"
+    r"|trials/\w+/\d+/train/plugins/profile/[\w.~:+-]+/[\w.~:+-]+\.xplane\.pb"
+)
+"""Files of a run that make sense by themselves, as paths in its folder."""
 _D = TypeVar("_D", bound=Document)
 
 
@@ -36,6 +45,8 @@ class Store:
         given = str(root or os.environ.get(ENVIRONMENT) or "artifacts")
         path = UPath(given.removeprefix("file://"))
         self.is_local = path.protocol in ("", "file")
+        if not self.is_local:  # other processes write there: a listing from before is a wrong one
+            path = UPath(given, use_listings_cache=False)
         self.root = UPath(Path(path).absolute()) if self.is_local else path
 
     def dataset(self, fingerprint: str) -> UPath:
@@ -57,11 +68,26 @@ class Store:
 
     def runs(self) -> Iterator["RunFolder"]:
         """All run folders, in no order; what is no run folder is passed over."""
+        return (self.run(run_id) for run_id in self.run_ids())
+
+    def run_ids(self) -> list[str]:
+        """Names of all run folders, in no order: one listing, however many runs."""
         folder = self.root / "runs"
-        if folder.is_dir():
-            for path in folder.iterdir():
-                if _RUN_ID.fullmatch(path.name) and path.is_dir():
-                    yield RunFolder(path)
+        try:
+            names = _folders(Path(folder)) if self.is_local else _prefixes(folder)
+        except FileNotFoundError:
+            return []
+        return [name for name in names if _RUN_ID.fullmatch(name)]
+
+
+def _folders(folder: Path) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def _prefixes(folder: UPath) -> list[str]:
+    listing = folder.fs.ls(folder.path, detail=True)
+    return [PurePosixPath(entry["name"]).name for entry in listing if entry["type"] == "directory"]
 
 
 class RunFolder:
@@ -88,8 +114,40 @@ class RunFolder:
     def write_comparison(self, comparison: Comparison) -> None:
         write(self.path / "comparison.json", comparison)
 
+    def read_summary(self) -> RunSummary:
+        """Of a run from before there were summaries: made from its comparison."""
+        try:
+            return read(self.path / "summary.json", RunSummary)
+        except MissingFile:
+            return RunSummary.of(self.read_run(), self.read_comparison())
+
+    def write_summary(self, summary: RunSummary) -> None:
+        write(self.path / "summary.json", summary)
+
+    def files(self) -> dict[str, int]:
+        """Sizes in bytes of the files that a person may want, by path in this folder; one listing.
+
+        To be safe from a name that somebody sends, compare it with these; never join it to a path.
+        """
+        found = _walk(Path(self.path)) if isinstance(self.path, Path) else _find(self.path)
+        return {name: size for name, size in sorted(found) if _FOR_PEOPLE.fullmatch(name)}
+
     def trial(self, planned: PlannedTrial) -> "TrialFolder":
         return TrialFolder(self.path / "trials" / planned.variant / str(planned.round))
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, int]]:
+    for place, _, names in os.walk(folder, followlinks=False):
+        for path in (Path(place, name) for name in names):
+            with suppress(FileNotFoundError):  # a run that is going on, or being tidied up
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode):
+                    yield path.relative_to(folder).as_posix(), status.st_size
+
+
+def _find(folder: UPath) -> Iterator[tuple[str, int]]:
+    for name, entry in folder.fs.find(folder.path, detail=True).items():
+        yield PurePosixPath(name).relative_to(folder.path).as_posix(), entry["size"]
 
 
 class TrialFolder:
@@ -118,11 +176,18 @@ class TrialFolder:
 
 
 def read(path: UPath, kind: type[_D]) -> _D:
-    """A document from its file. Raises InputError naming the file when it is missing or not what it should be."""
+    """A document from its file.
+
+    Raises InputError naming the file when it is not what it should be, its kind MissingFile when it is not there.
+    """
+    if isinstance(path, Path) and path.is_symlink():
+        raise InputError(f"{path}: a link, not a file")
     try:
         return kind.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise MissingFile(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(
@@ -135,9 +200,9 @@ def write(path: UPath, document: Document) -> None:
     write_bytes(path, document.model_dump_json(indent=1).encode())
 
 
-def write_bytes(path: UPath, content: bytes) -> None:
+def write_bytes(path: UPath | Path, content: bytes) -> None:
     """Bytes to a file that appears whole or not at all, on disk or in an object store (whose writes are whole)."""
-    if path.protocol not in ("", "file"):
+    if not isinstance(path, Path):
         path.write_bytes(content)
         return
     target = Path(path)
@@ -155,9 +220,9 @@ def write_bytes(path: UPath, content: bytes) -> None:
         raise
 
 
-def local_file(path: UPath, folder: Path) -> Path:
+def local_file(path: UPath | Path, folder: Path) -> Path:
     """The file itself where it is local, else a copy of it in `folder`."""
-    if path.protocol in ("", "file"):
+    if isinstance(path, Path):
         return Path(path)
     copy = folder / path.name
     copy.write_bytes(path.read_bytes())

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from feedbench.config import BASELINE, CEILING
-from feedbench.dataset.index import read_index
+from feedbench.dataset.index import read_photos
 from feedbench.errors import FeedbenchError, TrialFailed
 from feedbench.pipelines.build import Built, build, cache_bytes, constant
 from feedbench.pipelines.steps import RunValues
@@ -74,7 +74,7 @@ class Measurement:
             xla = accelerators.wants_xla(self.settings, accelerator)
             self.found["jit_compile"] = xla if accelerator.kind != "emulated" else None
             models.keras.utils.set_random_seed(self.settings.seed)
-        photos = read_index(Path(self.job.index)).photos
+        photos = read_photos(Path(self.job.index))
         train = photos[photos["split"] == "train"]
         built = self._build(train)
         self._digest(built.dataset)

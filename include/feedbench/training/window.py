@@ -104,9 +104,7 @@ class StepClock(keras.callbacks.Callback):
             *(self._ends_s[i - 1] for i in (self._plan.warmup, self._plan.first_profiled)),
             self._ends_s[-1],
         ]
-        return dict(
-            zip(("warmup", "measure", "profile"), (b - a for a, b in itertools.pairwise(marks)), strict=True)
-        )
+        return dict(zip(("warmup", "measure", "profile"), (b - a for a, b in itertools.pairwise(marks)), strict=True))
 
     def check_complete(self) -> None:
         """Raise TrialFailed unless every planned step ran and left exactly one profile that is not empty."""

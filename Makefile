@@ -1,0 +1,38 @@
+# What a person types. `make help` lists it.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARTIFACTS ?= $(CURDIR)/artifacts
+HOME_DIR := $(CURDIR)/airflow_home
+CONF ?= {}
+export FEEDBENCH_ARTIFACTS ?= $(ARTIFACTS)
+
+.DEFAULT_GOAL := help
+.PHONY: help benchmark test ui stack-test history-test lint perf lock proto env clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+# One stamp for each lock file: the environment is made anew when the lock changes, and never otherwise.
+$(VENV)/.cpu: requirements/cpu.txt pyproject.toml
+	@./requirements/install.sh $(PYTHON) $(VENV) requirements/cpu.txt
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml
+	@./requirements/install.sh $(PYTHON) $(VENV) requirements/dev.txt
+	@touch $@ $(VENV)/.cpu
+
+benchmark: $(VENV)/.cpu ## run the whole DAG once; CONF='{"source": "..."}' passes params
+	@$(BIN)/python ops/once.py '$(CONF)'
+
+test: $(VENV)/.dev ## the tests that need nothing but Python packages
+	@$(BIN)/pytest -m "not stack and not browser"
+
+lint: $(VENV)/.dev ## static checks: style, layers, documents
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports
+
+lock: ## write the lock files anew from pyproject.toml
+	@./requirements/lock.sh
