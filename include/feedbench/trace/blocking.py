@@ -1,8 +1,8 @@
 """For which tf.data stage did a step stand still?
 
 While a step waits, the deepest operator that is at work, and whose callers up to the step are all at work, is the one
-that it stands still for. So the blocking times of all stages add up to the wait, but for tf.data's own overhead.
-Three refinements:
+that it stands still for. So the blocking times of all stages add up to the wait, but for tf.data's own overhead and
+for what was under way before the capture began. Three refinements:
 
 - Behind a Prefetch or a parallel operator the callers run on another thread, on their own account; they count only
   while the one above them waits.
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from feedbench.records import Blocking
 from feedbench.trace.intervals import Intervals, Spans, difference, intersection, length
-from feedbench.trace.stages import Node
+from feedbench.trace.stages import PREFETCH, Node
 from feedbench.trace.steps import Step, percentile
 from feedbench.units import PS_PER_MS
 
@@ -64,6 +64,8 @@ def _charge(node: Node, spans: Spans, weight: float, cores: int, charge: dict[No
                 charge[node] = charge.get(node, 0.0) + weight * share * length(in_burst)
                 _charge(child, in_burst, weight * (1 - share), cores, charge)
             _charge(child, part, weight, cores, charge)
+    if node.operator == PREFETCH:
+        left = node.after_start_below(left)
     charge[node] = charge.get(node, 0.0) + weight * length(left)
 
 

@@ -25,7 +25,7 @@ _ASKS_FOR_FUNCTION = "InstantiatedCapturedFunction::Run"
 Handler = Callable[[Any, int, int], None]
 
 
-@dataclass
+@dataclass(slots=True)
 class Tally:
     count: int = 0
     self_ps: int = 0
@@ -52,7 +52,7 @@ class Allocator:
     limit: int = 0
 
 
-@dataclass
+@dataclass(slots=True)
 class _Call:
     """A tf.data call that is under way while its thread's events are read."""
 

@@ -24,7 +24,12 @@ def layers(op_ps: Mapping[str, int], steps: int, where: Literal["host", "device"
     if not steps:
         return ()
     split = {name: _scopes(name) for name in op_ps}
-    holders = {scopes[:-1] for scopes, backward in split.values() if not backward and len(scopes) > 1}
+    # `Add/ReadVariableOp` is how TensorFlow names the read for an op Add: that makes no layer of it.
+    holders = {
+        scopes[:-1]
+        for scopes, backward in split.values()
+        if not backward and len(scopes) > 1 and not scopes[-1].startswith("ReadVariableOp")
+    }
     times: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
     for name, ps in op_ps.items():
         scopes, backward = split[name]

@@ -182,7 +182,8 @@ class _Summary:
         for warning in self.capture.warnings:
             note(f"The profiler warned: {_clean(warning)}")
         if damaged := self.host.damaged + self.device.damaged:
-            note(f"{damaged:,} events are damaged (no name, or an impossible time) and were left out.")
+            total = self.host.events + self.device.events
+            note(f"Left out as damaged (no name, or an impossible time): {damaged:,} of {total:,} events.")
         self._note_other_pipelines()
 
     def _note_other_pipelines(self) -> None:

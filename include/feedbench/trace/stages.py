@@ -8,21 +8,22 @@ What a stage costs (`self_ps`), summed over its calls:
   waits there for its function, whose ops run on pool threads, so the function is included.
 - an operator that lets others work (`ParallelMapV2`, `MapAndBatch`, `ParallelInterleaveV4` ...): its calls are waits,
   so what counts is the time that its functions ran on pool threads, found by the id of each run.
-- Prefetch: duration less the time in which the operator below was at work.
+- Prefetch: duration less the time in which the operator below was at work on its own thread.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from feedbench.records import Blocking, Stage, StageOp
-from feedbench.trace.intervals import Intervals, intersection, length, union
+from feedbench.trace.intervals import Intervals, Spans, intersection, length, union
 from feedbench.units import PS_PER_MS
 
 _ROOTS = ("Root", "Model")
 _TELL_INPUTS_APART = ("Zip", "Concatenate")
 _COMPONENT = re.compile(r"(?P<operator>[^\[]+)(\[(?P<index>\d+)\])?")
+PREFETCH = "Prefetch"
 _OTHERS_WORK = re.compile(r"(Legacy)?Parallel|Prefetch$|MapAndBatch|NumaMapAndBatch")
 _IMPLEMENTATION = "Impl"
 """MemoryCacheImpl and FileCacheImpl are details of MemoryCache and FileCache."""
@@ -65,10 +66,20 @@ class Node:
 
     @property
     def self_ps(self) -> int:
-        if self.operator == "Prefetch":
-            below = union(child.active for child in self.children.values())
-            return sum(end - start for start, end in self.active) - length(intersection(self.active, below))
-        return self.work_ps if self.lets_others_work else self.own_ps
+        if self.operator != PREFETCH:
+            return self.work_ps if self.lets_others_work else self.own_ps
+        waited = self.after_start_below(self.active)
+        below = union(child.active for child in self.children.values())
+        return length(waited) - length(intersection(waited, below))
+
+    def after_start_below(self, spans: Iterable[tuple[int, int]]) -> Spans:
+        """The part of `spans` of which it can be said whether what is below was at work.
+
+        A Prefetch calls on another thread, and a call that was under way when the capture began is not recorded. What
+        was waited for until the first recorded call is unknown.
+        """
+        first = min((child.active.starts[0] for child in self.children.values() if len(child.active)), default=0)
+        return [(max(start, first), end) for start, end in spans if end > first]
 
     def walk(self) -> Iterator["Node"]:
         """From the sources to the sink; of several inputs the one with most time last, next to its caller."""
