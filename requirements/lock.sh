@@ -15,6 +15,7 @@ lock dev --extra airflow --extra stack --extra train-cpu --group dev "${UPGRADE:
 # The others hold the versions that the tests ran with.
 lock cpu --extra airflow --extra train-cpu --constraint requirements/dev.txt
 lock airflow --extra stack --constraint requirements/dev.txt
+lock worker-cpu --extra airflow --extra stack --extra train-cpu --constraint requirements/dev.txt
 sed '/^tensorflow-cpu==/d' requirements/dev.txt > requirements/.without-tensorflow
 lock gpu --extra airflow --extra stack --extra train-gpu --constraint requirements/.without-tensorflow
 rm requirements/.without-tensorflow
