@@ -38,6 +38,16 @@ def test_what_was_measured_stands_in_the_words_of_the_report() -> None:
         assert part in text
 
 
+def test_of_two_stages_of_one_operator_the_blocking_one_is_marked() -> None:
+    stages = tuple(
+        STAGE.model_copy(update={"count": count, "blocking_ms": Blocking(mean=mean, median=mean, p95=mean)})
+        for count, mean in ((11, 0.1), (22, 9.0))
+    )
+    text = describe(Profile(file="a.pb", status="ok", stages=stages, slowest_stage="Map"))
+    (marked,) = (line for line in text.splitlines() if "<- slowest" in line)
+    assert "22" in marked
+
+
 def test_what_was_not_measured_is_a_dash() -> None:
     text = describe(Profile(file="a.pb", status="ok", stages=(STAGE,)))
     assert "step time     – (no step markers)" in text

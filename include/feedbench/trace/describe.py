@@ -41,12 +41,14 @@ def _head(profile: Profile) -> str:
 
 
 def _stages(profile: Profile) -> str:
-    rows = [_stage_row(stage, profile.slowest_stage) for stage in profile.stages]
+    blocking = [stage for stage in profile.stages if stage.operator == profile.slowest_stage and stage.blocking_ms]
+    slowest = max(blocking, key=lambda stage: stage.blocking_ms.mean, default=None)
+    rows = [_stage_row(stage, stage is slowest) for stage in profile.stages]
     return _table(("tf.data stage", "calls", "total ms", "self ms", "blocks ms/step", "share", "par.", "buffer"), rows)
 
 
-def _stage_row(stage: Stage, slowest: str | None) -> tuple[str, ...]:
-    mark = " <- slowest" if stage.operator == slowest else ""
+def _stage_row(stage: Stage, is_slowest: bool) -> tuple[str, ...]:
+    mark = " <- slowest" if is_slowest else ""
     return (
         f"{stage.operator}{mark}",
         f"{stage.count:,}",
