@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from feedbench.analysis.compare import Evidence, compare, settled
+from feedbench.analysis.compare import compare, settled
+from feedbench.analysis.evidence import Evidence
 from feedbench.config import CEILING, METHOD_VERSION, Settings
 from feedbench.dataset.index import build_index, dataset_record, read_index, write_index
 from feedbench.dataset.sources import Fetched, check_source, expected_photos, fetch, localise

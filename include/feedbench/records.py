@@ -90,6 +90,8 @@ class VariantSpec(Record):
     rewritten: bool = False
     """True where TensorFlow's own rewriting was left on, so that other operators may run than were written."""
     cache: Literal["memory", "file"] | None = None
+    builtin: bool = True
+    """Made of the project's own steps only, whose costs a forecast knows."""
     spec: str
     """The steps with their arguments, as text: what makes two variants of one name the same over nights."""
 
@@ -140,6 +142,24 @@ class Window(Record):
     first_step_in_pass: int
 
 
+class OperatorRates(Record):
+    """Operators measured alone, warm, on a few photos: what a forecast needs beside the baseline's profile."""
+
+    map_ms: float
+    """A photo read, decoded and resized, one after the other; wall time, as all here."""
+    parallel_map_ms: float
+    """The same on all cores, a photo."""
+    memory_cache_ms: float
+    """A decoded photo from memory."""
+    file_cache_ms: float
+    """A decoded float32 photo from a cache file in the page cache."""
+    batch_ms: float
+    """A whole batch of float32 photos copied together."""
+    uint8_batch_ms: float
+    to_float_ms: float
+    """A whole batch cast from uint8, batches in parallel."""
+
+
 class Trial(Document):
     """trial.json: what one process measured. A failed trial has a reason, and what it had measured until then."""
 
@@ -160,6 +180,8 @@ class Trial(Document):
     """Number of the first measured step, counted from the first batch: where in a pass the times begin."""
     input_only_ms: tuple[float, ...] = ()
     """Time for each batch of one whole pass with no model behind it, warm."""
+    rates: OperatorRates | None = None
+    """In the baseline's trials only."""
     first_batch_s: float | None = None
     fill_s: float | None = None
     peak_rss_mb: float | None = None

@@ -23,18 +23,31 @@ def build(variant: Variant, paths: Sequence[str], labels: Sequence[int], values:
     TensorFlow by default parallelises maps and appends a prefetch of its own; that is turned off unless the
     variant exists to show it. See tensorflow issues 60384 and 37178.
     """
-    import tensorflow as tf
-
-    dataset = tf.data.Dataset.from_tensor_slices((list(paths), tf.constant(labels, tf.int32)))
+    dataset = source(paths, labels)
     to_fill = None
     for step in bind(variant.steps, values):
         dataset = step(dataset)
         if isinstance(step, Cache):
             to_fill = dataset
     check_batch(variant, dataset, values)
+    dataset = as_written(dataset, rewritten=variant.rewritten)
+    return Built(dataset, None if to_fill is None else as_written(to_fill, rewritten=variant.rewritten))
+
+
+def source(paths: Sequence[str], labels: Sequence[int]) -> Any:
+    """(path, label) of each photo, in the order given."""
+    import tensorflow as tf
+
+    return tf.data.Dataset.from_tensor_slices((list(paths), tf.constant(labels, tf.int32)))
+
+
+def as_written(dataset: Any, *, rewritten: bool = False) -> Any:
+    """The dataset with TensorFlow's rewriting off, or left on."""
+    import tensorflow as tf
+
     options = tf.data.Options()
-    options.experimental_optimization.apply_default_optimizations = variant.rewritten
-    return Built(dataset.with_options(options), None if to_fill is None else to_fill.with_options(options))
+    options.experimental_optimization.apply_default_optimizations = rewritten
+    return dataset.with_options(options)
 
 
 def check_batch(variant: Variant, dataset: Any, values: RunValues) -> None:
@@ -59,10 +72,7 @@ def constant(variant_dataset: Any) -> Any:
     """The ceiling's dataset: the first batch of a pipeline, again and again, with no input work at all."""
     import tensorflow as tf
 
-    batch = next(iter(variant_dataset))
-    options = tf.data.Options()
-    options.experimental_optimization.apply_default_optimizations = False
-    return tf.data.Dataset.from_tensors(batch).repeat().with_options(options)
+    return as_written(tf.data.Dataset.from_tensors(next(iter(variant_dataset))).repeat())
 
 
 def cache_bytes(variant: Variant, photos: int, image_size: int) -> int:

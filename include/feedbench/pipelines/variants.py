@@ -57,6 +57,7 @@ class Variant:
             declared=self.declared,
             rewritten=self.rewritten,
             cache=self.cache.where if self.cache else None,
+            builtin=all(type(step).__module__ == Decode.__module__ for step in self.steps),
             spec=self._spec_text(),
         )
 

@@ -21,7 +21,7 @@ from typing import Any
 from feedbench.config import BASELINE, CEILING
 from feedbench.dataset.index import read_photos
 from feedbench.errors import FeedbenchError, TrialFailed
-from feedbench.pipelines.build import Built, build, cache_bytes, constant
+from feedbench.pipelines.build import Built, build, cache_bytes, constant, source
 from feedbench.pipelines.steps import RunValues
 from feedbench.pipelines.variants import Variant, available, chosen
 from feedbench.records import Trial
@@ -84,17 +84,21 @@ class Measurement:
         self._train(model, built.dataset, len(train))
         if self.job.variant != CEILING:
             self._drain(built.dataset)
+            if self.job.variant == BASELINE:
+                self._measure_rates(train)
             if accelerator.kind != "emulated":
                 self._evaluate(model, photos[photos["split"] == "validation"])
 
+    @property
+    def _values(self) -> RunValues:
+        s = self.settings
+        return RunValues(s.image_size, s.batch_size, s.shuffle_buffer, s.seed, Path(self.job.scratch))
+
     def _build(self, train: Any) -> Built:
-        settings, job = self.settings, self.job
-        values = RunValues(
-            settings.image_size, settings.batch_size, settings.shuffle_buffer, settings.seed, Path(job.scratch)
-        )
+        job = self.job
         variant = _variant(job)
-        _check_memory(variant, len(train), settings.image_size)
-        built = build(variant, _paths(train, job), list(train["label"]), values)
+        _check_memory(variant, len(train), self.settings.image_size)
+        built = build(variant, _paths(train, job), list(train["label"]), self._values)
         if job.variant == CEILING:
             return Built(constant(built.dataset), None)
         if built.to_fill is not None:
@@ -161,12 +165,18 @@ class Measurement:
                 times.append((time.perf_counter() - start) * 1000)
         self.found["input_only_ms"] = tuple(times)
 
-    def _evaluate(self, model: Any, photos: Any) -> None:
-        import tensorflow as tf
+    def _measure_rates(self, train: Any) -> None:
+        from feedbench.training.rates import measure_rates
 
+        with self._phase("rates"):
+            self.found["rates"] = measure_rates(
+                source(_paths(train, self.job), list(train["label"])), self._values, len(train)
+            )
+
+    def _evaluate(self, model: Any, photos: Any) -> None:
         from feedbench.pipelines.steps import AUTO, Decode
 
-        dataset = tf.data.Dataset.from_tensor_slices((_paths(photos, self.job), list(photos["label"])))
+        dataset = source(_paths(photos, self.job), list(photos["label"]))
         decode = Decode(parallel=AUTO, image_size=self.settings.image_size)
         with self._phase("evaluate"):
             result = model.evaluate(
