@@ -6,6 +6,7 @@ Every task calls one verb of `feedbench.flow`, imported when it runs: this file 
 Logs tell phase, step, rate and time left; the report is in the run's "Report" tab.
 """
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ def told() -> Iterator[None]:
     try:
         yield
     except FeedbenchError as error:
-        print(f"FAILED: {error}", flush=True)
+        logging.getLogger("airflow.task").error("%s", error)
         sys.exit(error.exit_code)
 
 
@@ -88,6 +89,7 @@ def input_pipeline_benchmark():
             result = flow.train(store, run_id, trial, progress)
         if result is None:
             raise AirflowSkipException("the rounds before this one have settled the matter")
+        print("{variant} #{round}: {step_time_ms:.1f} ms a step over {steps} steps".format(**result))
         return result
 
     @task(trigger_rule=TriggerRule.ALL_DONE, outlets=[REPORT])

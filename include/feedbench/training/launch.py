@@ -126,6 +126,8 @@ def _pass_on(read_end: int, progress: Progress) -> None:
                 progress.start(event["start"], event["total"], event["unit"])
             elif "advance" in event:
                 progress.advance(event["advance"])
+            elif "note" in event:
+                progress.note(event["note"])
             else:
                 progress.done()
 

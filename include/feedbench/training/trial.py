@@ -47,6 +47,9 @@ class Reporter:
     def advance(self, n: int = 1) -> None:
         self._send({"advance": n})
 
+    def note(self, text: str) -> None:
+        self._send({"note": text})
+
     def done(self) -> None:
         self._send({"done": True})
 
@@ -65,7 +68,7 @@ class Measurement:
         self.phases_s: dict[str, float] = {}
 
     def run(self) -> None:
-        with self._phase("import"):
+        with self._phase("import", "starting TensorFlow"):
             from feedbench.training import accelerator as accelerators
             from feedbench.training import model as models
 
@@ -158,7 +161,7 @@ class Measurement:
         batches = iter(dataset)
         next(batches)
         times = []
-        with self._phase("input_only"):
+        with self._phase("input_only", "timing the input alone"):
             for _ in range(self.found["steps_per_pass"]):
                 start = time.perf_counter()
                 next(batches)
@@ -178,14 +181,16 @@ class Measurement:
 
         dataset = source(_paths(photos, self.job), list(photos["label"]))
         decode = Decode(parallel=AUTO, image_size=self.settings.image_size)
-        with self._phase("evaluate"):
+        with self._phase("evaluate", "evaluating"):
             result = model.evaluate(
                 decode(dataset).batch(self.settings.batch_size).prefetch(AUTO), verbose=0, return_dict=True
             )
         self.found["val_accuracy"] = result["accuracy"]
 
     @contextmanager
-    def _phase(self, name: str) -> Iterator[None]:
+    def _phase(self, name: str, told: str | None = None) -> Iterator[None]:
+        if told:
+            self.reporter.note(told)
         start = time.perf_counter()
         yield
         self.phases_s[name] = time.perf_counter() - start
