@@ -29,6 +29,15 @@ benchmark: $(VENV)/.cpu ## run the whole DAG once; CONF='{"source": "..."}' pass
 test: $(VENV)/.dev ## the tests that need nothing but Python packages
 	@$(BIN)/pytest -m "not stack and not browser"
 
+ui: $(VENV)/.cpu ## Airflow's UI for one person, on this machine alone; Ctrl-C stops it
+	@$(BIN)/python ops/ui.py
+
+stack-test: $(VENV)/.dev ## docker-compose.yaml's services run natively, checked in a browser and through faults
+	@$(BIN)/pytest -m "stack or browser"
+
+env: ## write .env for docker-compose.yaml, with random secrets
+	@$(PYTHON) ops/env.py
+
 lint: $(VENV)/.dev ## static checks: style, layers, documents
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .

@@ -19,7 +19,7 @@ import urllib.request
 from pathlib import Path
 
 import psutil
-from once import ROOT, SETTINGS
+from once import SETTINGS
 
 LOOPBACK = "127.0.0.1"
 USER = "admin"

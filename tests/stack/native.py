@@ -157,7 +157,7 @@ class NativeStack:
         return self.replaced(self.services[name]["command"])
 
     def environment(self, name: str) -> dict[str, str]:
-        """The container's environment: the Dockerfile's, the service's, and of this machine only what a process needs."""
+        """The container's environment: the Dockerfile's, the service's, and what a process needs here."""
         service = self.services[name]
         slim = service["image"] == "feedbench/airflow"
         return {
@@ -217,5 +217,7 @@ class NativeStack:
         given: Mapping[str, str] = self.environment("postgres")
         where = ["--host", "127.0.0.1", "--port", str(self.ports["5432"]), "--username", given["POSTGRES_USER"]]
         subprocess.run(
-            ["createdb", *where, given["POSTGRES_DB"]], env={**given, "PGPASSWORD": given["POSTGRES_PASSWORD"]}, check=True
+            ["createdb", *where, given["POSTGRES_DB"]],
+            env={**given, "PGPASSWORD": given["POSTGRES_PASSWORD"]},
+            check=True,
         )

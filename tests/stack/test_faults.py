@@ -1,0 +1,152 @@
+"""What can go wrong at night, done to the running stack: every run ends with a true state and a report, and the next
+trial meets no leftovers of the one before.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from airflow_client import LONG, SMALL, AirflowClient
+from artifacts import overlapping, trials
+from native import NativeStack, wait_for
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+
+TRIAL = "feedbench.training.trial"
+
+
+def trial_process(stack: NativeStack):
+    return wait_for("a trial's process", lambda: stack.processes(TRIAL), 60)[0]
+
+
+def in_mid_trial(stack: NativeStack, airflow: AirflowClient, conf: dict = LONG) -> str:
+    """A run whose first trial is training; returns its id."""
+    run_id = airflow.trigger(conf)
+    wait_for("a trial runs", lambda: "running" in [s for n, s in airflow.states(run_id).items() if "train" in n], 180)
+    trial_process(stack)
+    return run_id
+
+
+def assert_nothing_runs(stack: NativeStack) -> None:
+    assert [process.cmdline() for process in stack.processes(TRIAL)] == []
+
+
+def assert_told(store, run_id: str, *words: str) -> None:
+    """The report stands, and its Markdown has these words."""
+    text = store.run(run_id).report_md.read_text()
+    assert [word for word in words if word not in text] == []
+
+
+class TestLosses:
+    def test_a_killed_gpu_worker_costs_its_trial_and_nothing_more(self, stack, airflow, on_local_disk, watched):
+        """The container is killed in mid-trial and restarted, as `restart: unless-stopped` does."""
+        run_id = in_mid_trial(stack, airflow)
+        stack.kill_service("worker-cpu")
+        wait_for("the trial died with its worker", lambda: not stack.processes(TRIAL), 10)
+        stack.start_service("worker-cpu")
+        assert airflow.wait(run_id) == "failed"
+        found = trials(on_local_disk.run(run_id))
+        assert len(found) == 1, "the other trial ran on the new worker"
+        assert overlapping(found) == []
+        assert_told(on_local_disk, run_id, "no result was written: the worker was lost")
+        assert_nothing_runs(stack)
+
+    def test_a_killed_task_takes_its_trial_with_it(self, stack, airflow, on_local_disk, watched):
+        """Only the process that runs the task dies, as when the kernel picks it for memory."""
+        run_id = in_mid_trial(stack, airflow)
+        trial = trial_process(stack)
+        trial.parent().kill()
+        wait_for("the trial died with its task", lambda: not trial.is_running(), 10)
+        assert airflow.wait(run_id) == "failed"
+        assert_told(on_local_disk, run_id, "no result was written: the worker was lost")
+        assert_nothing_runs(stack)
+
+    def test_a_lost_celery_parent_leaves_no_second_trial_on_the_slot(self, stack, airflow, on_local_disk, watched):
+        """Its children may work on for a while: the slot of the pool keeps the next trial away until they end."""
+        run_id = in_mid_trial(stack, airflow)
+        stack.running["worker-cpu"].kill()
+        stack.running.pop("worker-cpu").wait()
+        stack.start_service("worker-cpu")
+        airflow.wait(run_id)
+        assert overlapping(trials(on_local_disk.run(run_id))) == []
+        assert_nothing_runs(stack)
+
+
+class TestInterruptions:
+    def test_two_runs_at_once_through_a_stopped_scheduler_and_a_restarted_redis(
+        self, stack, airflow, on_local_disk, watched
+    ):
+        """The scheduler stands still for 40 s, longer than its heartbeats may (30 s); redis restarts meanwhile. Both
+        runs succeed, one trial at a time."""
+        conf = {**SMALL, "variants": ["naive"]}
+        runs = [airflow.trigger(conf), airflow.trigger(conf)]
+        wait_for("a trial runs", lambda: stack.processes(TRIAL), 180)
+        scheduler = stack.running["scheduler"].pid
+        os.killpg(scheduler, signal.SIGSTOP)
+        stack.stop_service("redis")
+        time.sleep(40)
+        stack.start_service("redis")
+        os.killpg(scheduler, signal.SIGCONT)
+        assert [airflow.wait(run_id, 400) for run_id in runs] == ["success", "success"]
+        found = trials(*(on_local_disk.run(run_id) for run_id in runs))
+        assert len(found) == 4
+        assert overlapping(found) == []
+        assert_nothing_runs(stack)
+
+    def test_a_cancelled_run_stops_its_trial(self, stack, airflow, on_local_disk, watched):
+        """Marked as failed in mid-trial. Airflow then starts no further task, so that there is no report: the runs page
+        says so."""
+        run_id = in_mid_trial(stack, airflow)
+        airflow.mark_failed(run_id)
+        wait_for("the trial stops", lambda: not stack.processes(TRIAL), 60)
+        assert airflow.state(run_id) == "failed"
+
+
+@pytest.fixture
+def small_disk(stack):
+    """A disk of 48 MB in the place of the artefacts' folder."""
+    folder = stack.native("/artifacts")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=48m,mode=755", "tmpfs", str(folder)]
+    if subprocess.run(mount, check=False).returncode:
+        pytest.skip("may not mount a tmpfs here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(1 << 12))
+    assert shutil.disk_usage(folder).free == 0
+    return filler
+
+
+class TestFullDisk:
+    def test_a_full_disk_fails_the_trials_and_the_report_says_so(
+        self, stack, airflow, on_local_disk, small_disk, watched
+    ):
+        """Full from the middle of the first trial until the last has ended; there is room for the report again."""
+        run_id = in_mid_trial(stack, airflow)
+        filler = fill(small_disk)
+        wait_for("all trials end", lambda: trial_states(airflow, run_id) == {"failed"}, 180)
+        filler.unlink()
+        assert airflow.wait(run_id) == "failed"
+        assert_told(on_local_disk, run_id, "no result was written")
+        assert "No space left on device" in reasons(airflow, run_id)
+        assert_nothing_runs(stack)
+
+
+def trial_states(airflow: AirflowClient, run_id: str) -> set[str | None]:
+    return {state for name, state in airflow.states(run_id).items() if name.startswith("train")}
+
+
+def reasons(airflow: AirflowClient, run_id: str) -> str:
+    """The errors in the logs of the run's trials."""
+    logs = [airflow.log(run_id, name) for name in airflow.states(run_id) if name.startswith("train")]
+    return " ".join(line["event"] for log in logs for line in log if line.get("level") == "error")
