@@ -18,7 +18,10 @@ from feedbench.trace.xplane import LONGEST_PS, Line, Plane
 from feedbench.trace.xplane_pb2 import XLine
 
 _OP = re.compile(r"(?P<name>[A-Za-z0-9_.][^:]*):(?P<type>[A-Z_][A-Za-z0-9_]*)")
-_POOL = re.compile(r"tf_data_private_threadpool|tf_Compute|tf_numa|Eigen|tf_pjrt_thread_pool")
+_POOL = re.compile(r"tf_data_private_threadpool|tf_Compute|tf_pjrt_thread_pool")
+_INTRA_OP_POOL = re.compile(r"tf_numa_.*Eigen")
+"""Its threads run shares of ops, which are counted on the thread that started them; a third of a CPU training's events
+are this pool's own."""
 _RUN_OF_FUNCTION = ("ExecutorState::Process", "ExecutorDoneCallback")
 _ASKS_FOR_FUNCTION = "InstantiatedCapturedFunction::Run"
 
@@ -82,7 +85,8 @@ def read_host(plane: Plane, findings: HostFindings) -> None:
     """Adds what a host plane holds. Raises Damaged."""
     reader = _HostReader(plane, findings)
     for line in sorted(plane.lines, key=lambda line: _POOL.match(line.name) is not None):
-        reader.read(line)
+        if not _INTRA_OP_POOL.match(line.name):
+            reader.read(line)
 
 
 class _HostReader:
@@ -90,6 +94,7 @@ class _HostReader:
         self.plane = plane
         self.findings = findings
         self.handlers: dict[int, Handler | None] = {}
+        self.functions = findings.functions
         self.id_stats = plane.stat_ids("id")
         self.step_stats = plane.stat_ids("step_num")
 
@@ -126,6 +131,7 @@ class _HostReader:
         self.work: dict[Node, Intervals] = {}
         self.waits = Intervals()
         self.open_ops: list[tuple[int, Tally]] = []
+        self.ops_until = -1
         self.function: Node | None = None
         self.function_until = -1
         self.samples: dict[int, tuple[Node, Any, Any]] = {}
@@ -220,10 +226,10 @@ class _HostReader:
         node = self.calls[-1].node if self.calls else self.last_outermost and self.last_outermost.parent
         run = self._id(event)
         if node is not None and run is not None:
-            self.findings.functions[run] = node
+            self.functions[run] = node
 
     def _runs_function(self, event: Any, start: int, end: int) -> None:
-        node = self.findings.functions.get(self._id(event))
+        node = self.functions.get(self._id(event))
         if node is None:
             return
         self.function = node
@@ -236,18 +242,21 @@ class _HostReader:
         self.work[node].add(start, end)
 
     def _op(self, op: HostOp, event: Any, start: int, end: int) -> None:
-        open_ops = self.open_ops
-        while open_ops and open_ops[-1][0] <= start:
-            open_ops.pop()
-        if open_ops:
-            open_ops[-1][1].self_ps -= end - start
         node = self.function if start < self.function_until else self.elsewhere
         tally = op.in_model if node is None else op.in_stages.get(node)
         if tally is None:
             tally = op.in_stages[node] = Tally()
+        open_ops = self.open_ops
+        if start >= self.ops_until:
+            open_ops.clear()
+            self.ops_until = end
+        else:
+            while open_ops[-1][0] <= start:
+                open_ops.pop()
+            open_ops[-1][1].self_ps -= end - start
+        open_ops.append((end, tally))
         tally.count += 1
         tally.self_ps += end - start
-        open_ops.append((end, tally))
 
     def _memory(self, event: Any, start: int, end: int) -> None:
         stats = self.plane.stats_of(event)
