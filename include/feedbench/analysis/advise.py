@@ -23,33 +23,49 @@ class Candidate:
 
 
 def next_steps(
-    costs: Costs, best_ms: float, executed: Sequence[tuple[str, ...]], cached_photos_mb: float, min_effect: float
+    costs: Costs,
+    best: tuple[str, ...],
+    best_ms: float,
+    tried: Sequence[tuple[str, ...]],
+    cached_photos_mb: float,
+    min_effect: float,
 ) -> tuple[NextStep, ...]:
     """Changes that nobody ran, by predicted gain over the fastest measured; one line that says so when none helps.
 
-    `executed`: chains that were measured; `cached_photos_mb`: the training photos as float32.
+    `best`: the fastest one's operators, `best_ms`: its measured step; `tried`: all chains that were measured;
+    `cached_photos_mb`: the training photos as float32. Forecasts are held against the forecast of the fastest, not
+    against its measured time, so that what all forecasts leave out is not taken for a gain.
     """
-    tried = set(executed)
-    candidates = [c for c in _pipelines(cached_photos_mb) if c.operators not in tried]
-    steps = [_step(c.change, forecast_ms(c.operators, costs), best_ms, c.memory_mb) for c in candidates]
+    here_ms = forecast_ms(best, costs)
+    if here_ms is None:
+        return ()
     twice = replace(costs, cores=2 * costs.cores, parallel_map_ms=costs.parallel_map_ms / 2)
-    parallel = max(tried, key=lambda chain: "ParallelMapV2" in chain and "Prefetch" in chain, default=())
-    if "ParallelMapV2" in parallel:
-        steps.append(
-            _step(f"{2 * costs.cores} cores instead of {costs.cores}", forecast_ms(parallel, twice), best_ms, None)
-        )
+    forecasts = [
+        (c.change, forecast_ms(c.operators, costs), c.memory_mb)
+        for c in _pipelines(cached_photos_mb)
+        if c.operators not in tried
+    ]
+    forecasts.append((f"{twice.cores} cores instead of {costs.cores}", forecast_ms(best, twice), None))
+    steps = [
+        NextStep(change=change, forecast_ms=best_ms * ms / here_ms, gain=1 - ms / here_ms, memory_mb=memory_mb)
+        for change, ms, memory_mb in forecasts
+    ]
     helpful = sorted((s for s in steps if s.gain > min_effect), key=lambda s: (-s.gain, s.memory_mb or 0))
-    if helpful:
-        return tuple(helpful[:5])
-    limit = max(best_ms - costs.model_ms, 0.0) / best_ms
-    return (
-        NextStep(
-            change=f"nothing to gain from input: without any input work the step would be {share(limit)} shorter"
-            if limit > min_effect
-            else "nothing to gain from input: the step takes as long as the model alone",
-            forecast_ms=min(best_ms, costs.model_ms) or best_ms,
-            gain=0.0,
+    return tuple(helpful[:5]) or (_nothing_to_gain(costs.model_ms / here_ms, best_ms, min_effect),)
+
+
+def _nothing_to_gain(model_share: float, best_ms: float, min_effect: float) -> NextStep:
+    """When no input change helps: how much input there is left in the step at all."""
+    left = 1 - model_share
+    return NextStep(
+        change="nothing to gain from input: "
+        + (
+            f"{share(left)} of the step is input that no change tried here would save"
+            if left > min_effect
+            else "the step takes as long as the model alone"
         ),
+        forecast_ms=best_ms,
+        gain=0.0,
     )
 
 
@@ -66,10 +82,6 @@ def what_if(input_only_ms: float, runs_ahead: bool, batch_size: int) -> WhatIf:
         photos_per_s=tuple(float(batch_size * 1000 / x) for x in steps),
         keeps_up_from_ms=factor * input_only_ms,
     )
-
-
-def _step(change: str, forecast: float, best_ms: float, memory_mb: float | None) -> NextStep:
-    return NextStep(change=change, forecast_ms=forecast, gain=1 - forecast / best_ms, memory_mb=memory_mb)
 
 
 def _pipelines(float_mb: float) -> Iterator[Candidate]:

@@ -147,11 +147,14 @@ def _next_steps(results: Sequence[VariantResult], baseline: Costs | None, run: R
     measured = [r for r in results if r.status == "ok" and r.step_time_ms]
     if baseline is None or not measured:
         return ()
+    chains = {s.name: rewritten(s.written) if s.rewritten else s.declared for s in run.variants if s.builtin}
+    best = min(measured, key=lambda r: r.step_time_ms.mean)
     size = run.settings.image_size
     return next_steps(
         baseline,
-        min(r.step_time_ms.mean for r in measured),
-        [r.pipeline.declared for r in measured],
+        chains.get(best.name, ()),
+        best.step_time_ms.mean,
+        [chains[r.name] for r in measured if r.name in chains],
         run.data.train_photos * size * size * 3 * 4 / BYTES_PER_MB,
         run.settings.min_effect,
     )

@@ -78,6 +78,8 @@ def costs(
 
 def forecast_ms(operators: Sequence[str], costs: Costs) -> float | None:
     """Step time of a chain of operators from source to sink, warm; None for an operator whose cost is not known."""
+    if not operators:
+        return None
     segments: list[float] = []
     here = work = 0.0
     bytes_cached = _casts_after_batch(operators)

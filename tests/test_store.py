@@ -1,0 +1,86 @@
+"""The artefacts' layout: names cannot leave it, files appear whole, another's documents are refused by name."""
+
+import threading
+
+import pytest
+from upath import UPath
+
+from feedbench.errors import InputError, SettingsError
+from feedbench.records import Profile
+from feedbench.store import Store, local_file, read, upload, write, write_bytes
+
+
+@pytest.mark.parametrize("run_id", ["", ".", "..", "../x", "a/b", "/etc", ".hidden", "a\x00b", "a b", "ä", "x" * 300])
+def test_a_run_id_that_is_no_plain_name_is_refused(tmp_path, run_id):
+    with pytest.raises(SettingsError, match="run id"):
+        Store(tmp_path).run(run_id)
+
+
+@pytest.mark.parametrize("run_id", ["manual__2026-11-29T18:06:33.123+00:00", "scheduled__2026-11-29T02:30:00+00:00"])
+def test_airflows_run_ids_are_folder_names_as_they_are(tmp_path, run_id):
+    assert Store(tmp_path).run(run_id).path.name == run_id
+
+
+def test_the_root_is_the_argument_then_the_environment_then_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FEEDBENCH_ARTIFACTS", raising=False)
+    assert Store().root == UPath(tmp_path / "artifacts")
+    monkeypatch.setenv("FEEDBENCH_ARTIFACTS", str(tmp_path / "env"))
+    assert Store().root == UPath(tmp_path / "env")
+    assert Store(f"file://{tmp_path}/url").root == UPath(tmp_path / "url")
+
+
+def test_a_reader_never_sees_half_a_document(tmp_path):
+    """A hundred rewrites of 1 MB while another thread reads: every read parses."""
+    file = UPath(tmp_path / "profile.json")
+    document = Profile(file="x", status="unusable", reason="r" * 1_000_000)
+    write(file, document)
+    done = threading.Event()
+    seen = []
+
+    def watch():
+        while not done.is_set():
+            seen.append(read(file, Profile) == document)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    for _ in range(100):
+        write(file, document)
+    done.set()
+    watcher.join()
+    assert seen
+    assert all(seen)
+    assert [path.name for path in tmp_path.iterdir()] == ["profile.json"]
+
+
+def test_nothing_is_left_of_a_write_that_fails(tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError):
+        write_bytes(tmp_path / "taken", b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"schema_version": 1, "surprise": 2}'])
+def test_a_file_that_is_no_such_record_is_named(tmp_path, content):
+    (tmp_path / "profile.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"profile\.json: not a Profile record"):
+        read(UPath(tmp_path / "profile.json"), Profile)
+
+
+def test_an_upload_ends_with_the_file_that_says_all_is_there(tmp_path, monkeypatch):
+    (tmp_path / "a" / "train").mkdir(parents=True)
+    for name in ("trial.json", "train/x.pb", "zzz.log"):
+        (tmp_path / "a" / name).write_text(name)
+    order = []
+    monkeypatch.setattr("feedbench.store.write_bytes", lambda path, content: order.append(path.name))
+    upload(tmp_path / "a", UPath("memory://bucket/trial"), last="trial.json")
+    assert order[-1] == "trial.json"
+    assert sorted(order) == ["trial.json", "x.pb", "zzz.log"]
+
+
+def test_documents_live_in_an_object_store_as_on_disk(tmp_path):
+    root = UPath("memory://bucket/artifacts")
+    profile = Profile(file="x", status="ok")
+    write(root / "runs" / "r" / "profile.json", profile)
+    assert read(root / "runs" / "r" / "profile.json", Profile) == profile
+    assert local_file(root / "runs" / "r" / "profile.json", tmp_path) == tmp_path / "profile.json"
