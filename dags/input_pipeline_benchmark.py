@@ -14,6 +14,7 @@ from typing import Any
 
 from airflow.sdk import Asset, CronTriggerTimetable, Param, TriggerRule, dag, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
+from benchmark_link import reporting_task  # plugins/ is on Airflow's path
 
 from feedbench.errors import FeedbenchError
 from feedbench.form import form
@@ -92,7 +93,7 @@ def input_pipeline_benchmark():
         print("{variant} #{round}: {step_time_ms:.1f} ms a step over {steps} steps".format(**result))
         return result
 
-    @task(trigger_rule=TriggerRule.ALL_DONE, outlets=[REPORT])
+    @reporting_task(trigger_rule=TriggerRule.ALL_DONE, outlets=[REPORT])
     def compare() -> dict:
         from feedbench import flow
 

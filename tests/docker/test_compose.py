@@ -135,7 +135,7 @@ class TestWhatIsNamedExists:
         assert {service["build"]["target"] for service in SERVICES.values() if "build" in service} <= stages
 
     def test_folders_that_volumes_are_mounted_on_are_made_with_the_right_owner(self):
-        made = re.search(r"install --directory --owner feedbench (.*) \\", DOCKERFILE)[1].split()
+        made = re.search(r"install --directory --owner feedbench \\\n(.*) \\", DOCKERFILE)[1].split()
         mounted = {volume.split(":")[1] for service in SERVICES.values() if "build" in service
                    for volume in service.get("volumes", ())}  # fmt: skip
         assert mounted <= set(made)

@@ -188,10 +188,10 @@ class NativeStack:
     # ---- what images do
 
     def _hide_tensorflow(self) -> None:
-        for package in ("tensorflow", "keras"):
-            hidden = self.home / "slim" / package / "__init__.py"
-            hidden.parent.mkdir(parents=True, exist_ok=True)
-            hidden.write_text(f"raise ImportError('the slim image has no {package}')\n")
+        """Python runs a sitecustomize at its start; None in sys.modules is a package that is not installed."""
+        hide = self.home / "slim" / "sitecustomize.py"
+        hide.parent.mkdir()
+        hide.write_text("import sys\n\nsys.modules.update(tensorflow=None, keras=None)\n")
 
     def _prepare_postgres(self) -> tuple[list[str], str | None]:
         """What the image's entry point does: a cluster with the user and password of the environment."""
