@@ -14,8 +14,8 @@ from typing import Any
 
 from airflow.sdk import Asset, CronTriggerTimetable, Param, TriggerRule, dag, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
-from benchmark_link import reporting_task  # plugins/ is on Airflow's path
 
+from benchmark_link import reporting_task  # plugins/ is on Airflow's path
 from feedbench.errors import FeedbenchError
 from feedbench.form import form
 
