@@ -5,7 +5,7 @@ import threading
 import pytest
 from upath import UPath
 
-from feedbench.errors import InputError, SettingsError
+from feedbench.errors import InputError, OutputError, SettingsError
 from feedbench.records import Profile
 from feedbench.store import Store, local_file, read, upload, write, write_bytes
 
@@ -55,7 +55,7 @@ def test_a_reader_never_sees_half_a_document(tmp_path):
 
 def test_nothing_is_left_of_a_write_that_fails(tmp_path):
     (tmp_path / "taken").mkdir()
-    with pytest.raises(OSError):
+    with pytest.raises(OutputError, match="taken: cannot be written: Is a directory"):
         write_bytes(tmp_path / "taken", b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 

@@ -26,6 +26,10 @@ class MissingFile(InputError):
     """A file that should be there is not, or not yet."""
 
 
+class OutputError(FeedbenchError):
+    """A result cannot be written: the disk is full, or the store refuses it."""
+
+
 class TrialFailed(FeedbenchError):
     """A trial ended without a result; its row in the report carries the same reason."""
 

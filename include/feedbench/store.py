@@ -18,14 +18,14 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from pydantic import ValidationError
 from upath import UPath
 
-from feedbench.errors import InputError, MissingFile, SettingsError
+from feedbench.errors import InputError, MissingFile, OutputError, SettingsError
 from feedbench.records import Comparison, Document, PlannedTrial, Profile, Run, RunSummary, Trial
 
 ENVIRONMENT = "FEEDBENCH_ARTIFACTS"
@@ -201,11 +201,27 @@ def write(path: UPath, document: Document) -> None:
 
 
 def write_bytes(path: UPath | Path, content: bytes) -> None:
-    """Bytes to a file that appears whole or not at all, on disk or in an object store (whose writes are whole)."""
-    if not isinstance(path, Path):
-        path.write_bytes(content)
-        return
-    target = Path(path)
+    """Bytes to a file that appears whole or not at all, on disk or in an object store (whose writes are whole).
+
+    Raises OutputError naming the file when there is no room for it or no right to write it.
+    """
+    with writing(path):
+        if isinstance(path, Path):
+            _write_whole(Path(path), content)
+        else:
+            path.write_bytes(content)
+
+
+@contextmanager
+def writing(path: UPath | Path) -> Iterator[None]:
+    """What the system says against writing there becomes an OutputError, which a person can act on."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _write_whole(target: Path, content: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

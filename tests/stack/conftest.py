@@ -1,4 +1,7 @@
-"""One stack for all of these tests, on an object store first; see native.py for what is real about it."""
+"""One stack for all of these tests; see native.py for what is real about it.
+
+It starts on an object store, and moves to a local folder with the first test that asks for that (`on_local_disk`).
+"""
 
 import shutil
 import subprocess
@@ -109,22 +112,21 @@ def airflow(stack) -> AirflowClient:
 @pytest.fixture
 def remote_store(stack, object_store, monkeypatch) -> Store:
     """The artefacts on the object store, as this process sees them."""
+    assert stack.variables.get("FEEDBENCH_ARTIFACTS") == BUCKET, "these tests come before those on a local disk"
     for name, value in object_store.items():
         monkeypatch.setenv(name, value)
     return Store(BUCKET)
 
 
-@pytest.fixture(scope="module")
-def on_local_disk(stack) -> Iterator[Store]:
-    """From here on the services that touch artefacts use the volume's folder."""
-    touching = ("worker", "worker-cpu", "api-server")
-    before = stack.variables
-    stack.variables = {name: value for name, value in before.items() if name != "FEEDBENCH_ARTIFACTS"}
+@pytest.fixture(scope="session")
+def on_local_disk(stack) -> Store:
+    """From here to the end of the session the services that touch artefacts use the volume's folder."""
+    del stack.variables["FEEDBENCH_ARTIFACTS"]
+    touching = ("api-server", "worker", "worker-cpu")
     for name in touching:
         stack.stop_service(name)
-    stack.start_service("api-server", "worker", "worker-cpu")
-    yield Store(stack.native("/artifacts"))
-    stack.variables = before
+    stack.start_service(*touching)
+    return Store(stack.native("/artifacts"))
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from feedbench.progress import Progress
 from feedbench.records import Trial
-from feedbench.store import TrialFolder, write_bytes
+from feedbench.store import TrialFolder, write_bytes, writing
 from feedbench.training.job import Job
 from feedbench.training.machine import allowed_memory_mb, oom_kills
 from feedbench.units import BYTES_PER_MB, mb, seconds
@@ -31,11 +31,13 @@ def run_trial(job: Job, progress: Progress) -> Trial:
     """Run the job to its end and return its record, which lies in `job.out` too.
 
     A trial that fails, dies or takes longer than `settings.trial_timeout_s` gives a record with its reason.
+    Raises OutputError when the record cannot be written.
     Whatever ends this call (an error, a signal that raises), the child's whole process group is killed.
     """
     folder = TrialFolder(Path(job.out))
     shutil.rmtree(folder.path, ignore_errors=True)  # a try before this one, killed half way
-    folder.path.mkdir(parents=True)
+    with writing(folder.path):
+        folder.path.mkdir(parents=True)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     kills_before = oom_kills()
     death = _watch(job, progress)
@@ -86,7 +88,9 @@ def _watch(job: Job, progress: Progress) -> Death:
     out = Path(job.out)
     write_bytes(out / "job.json", job.model_dump_json(indent=1).encode())
     read_end, write_end = os.pipe()
-    with (out / LOG).open("wb") as log:
+    with writing(out / LOG):
+        log = (out / LOG).open("wb")
+    with log:
         child = subprocess.Popen(
             [sys.executable, "-m", "feedbench.training.trial", str(out / "job.json"), str(write_end)],
             stdin=subprocess.DEVNULL,
