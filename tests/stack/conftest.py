@@ -21,21 +21,12 @@ from airflow_client import AirflowClient  # noqa: E402
 from artifacts import Watcher  # noqa: E402
 from compose import read_env  # noqa: E402
 from native import NativeStack, free_port, missing, wait_for  # noqa: E402
+from screens import chromium, open_page  # noqa: E402
 
 from feedbench.store import Store  # noqa: E402
 
-SCREENSHOTS = ROOT / "build" / "stack-screenshots"
 LOGS = ROOT / "build" / "stack-logs"
 BUCKET = "s3://benchmarks/nightly"
-CHROMIUM_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="session")
@@ -144,21 +135,12 @@ def watched(on_local_disk) -> Iterator[Watcher]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=CHROMIUM_FLAGS)
-        yield chromium
-        chromium.close()
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture
 def page(browser, stack) -> Iterator:
     """A page whose relative addresses are Airflow's. Its last look is kept when the test fails half way."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000}, base_url=stack.address("8080"))
-    page = context.new_page()
-    page.set_default_timeout(30_000)
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    yield page
-    page.screenshot(path=SCREENSHOTS / "last.png")
-    context.close()
+    with open_page(browser, stack.address("8080"), "last") as page:
+        yield page

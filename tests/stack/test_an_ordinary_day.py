@@ -8,9 +8,9 @@ import re
 import httpx
 import pytest
 from airflow_client import DAG
-from conftest import SCREENSHOTS
+from screens import open_page, sign_in, snap
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 FORM = {
     "Data": {"source": "synthetic", "photos": "60"},
@@ -23,19 +23,6 @@ FORM = {
 def signed_in(page, stack):
     sign_in(page, "admin", stack.variables["AIRFLOW_ADMIN_PASSWORD"])
     return page
-
-
-def sign_in(page, user: str, password: str) -> None:
-    page.goto("/auth/login")
-    page.fill("input[name=username]", user)
-    page.fill("input[name=password]", password)
-    page.click("[type=submit]")
-    page.wait_for_url(lambda url: "/auth/login" not in url)
-
-
-def snap(page, name: str) -> None:
-    page.wait_for_timeout(1500)  # charts and icons draw themselves after the text is there
-    page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
 def choose(dialog, field: str, *titles: str) -> None:
@@ -64,20 +51,14 @@ def fill_form(page, dialog) -> None:
 @pytest.fixture(scope="module")
 def run_id(browser, stack, airflow) -> str:
     """A run that was triggered with the form, and has ended."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000}, base_url=stack.address("8080"))
-    page = context.new_page()
-    page.set_default_timeout(30_000)
-    sign_in(page, "admin", stack.variables["AIRFLOW_ADMIN_PASSWORD"])
-    page.goto(f"/dags/{DAG}")
-    try:
+    with open_page(browser, stack.address("8080"), "form-last") as page:
+        sign_in(page, "admin", stack.variables["AIRFLOW_ADMIN_PASSWORD"])
+        page.goto(f"/dags/{DAG}")
         page.get_by_role("button", name="Trigger").first.click()
         dialog = page.get_by_role("dialog")
         fill_form(page, dialog)
         dialog.get_by_role("button", name="Trigger", exact=True).click()
         dialog.wait_for(state="hidden")
-    finally:
-        page.screenshot(path=SCREENSHOTS / "form-last.png")
-        context.close()
     run_id = airflow.get(f"/dags/{DAG}/dagRuns")["dag_runs"][0]["dag_run_id"]
     airflow.wait(run_id, 400)
     return run_id

@@ -15,7 +15,7 @@ from airflow_client import LONG, SMALL, AirflowClient
 from artifacts import overlapping, trials
 from native import NativeStack, wait_for
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 TRIAL = "feedbench.training.trial"
 
