@@ -124,6 +124,12 @@ class NativeStack:
             process.kill()
         self.running.pop(name).wait()
 
+    def kill_parent(self, name: str) -> None:
+        """Its first process alone; what becomes of the others is for them to say."""
+        process = self.running.pop(name)
+        process.kill()
+        process.wait()
+
     def is_healthy(self, name: str) -> bool:
         if self.running[name].poll() is not None:
             raise RuntimeError(f"{name} ended with code {self.running[name].returncode}; see {self.home / name}.log")

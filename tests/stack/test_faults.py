@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from airflow_client import LONG, SMALL, AirflowClient
 from artifacts import overlapping, trials
@@ -20,15 +21,24 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 TRIAL = "feedbench.training.trial"
 
 
-def trial_process(stack: NativeStack):
-    return wait_for("a trial's process", lambda: stack.processes(TRIAL), 60)[0]
+def trial_in_training(stack: NativeStack, airflow: AirflowClient, run_id: str) -> tuple[str, psutil.Process]:
+    """Name and process of the run's trial that is taking steps now; waits until there is one."""
+
+    def find():
+        running = [
+            name for name, state in airflow.states(run_id).items() if name.startswith("train[") and state == "running"
+        ]
+        told = [line["event"] for name in running for line in airflow.log(run_id, name)]
+        processes = stack.processes(TRIAL)
+        return (running[0], processes[0]) if processes and any(line.startswith("training: ") for line in told) else None
+
+    return wait_for(f"a trial of {run_id} takes steps", find, 240)
 
 
-def in_mid_trial(stack: NativeStack, airflow: AirflowClient, conf: dict = LONG) -> str:
+def in_mid_trial(stack: NativeStack, airflow: AirflowClient) -> str:
     """A run whose first trial is training; returns its id."""
-    run_id = airflow.trigger(conf)
-    wait_for("a trial runs", lambda: "running" in [s for n, s in airflow.states(run_id).items() if "train" in n], 180)
-    trial_process(stack)
+    run_id = airflow.trigger(LONG)
+    trial_in_training(stack, airflow, run_id)
     return run_id
 
 
@@ -43,37 +53,32 @@ def assert_told(store, run_id: str, *words: str) -> None:
 
 
 class TestLosses:
-    def test_a_killed_gpu_worker_costs_its_trial_and_nothing_more(self, stack, airflow, on_local_disk, watched):
-        """The container is killed in mid-trial and restarted, as `restart: unless-stopped` does."""
-        run_id = in_mid_trial(stack, airflow)
-        stack.kill_service("worker-cpu")
-        wait_for("the trial died with its worker", lambda: not stack.processes(TRIAL), 10)
-        stack.start_service("worker-cpu")
-        assert airflow.wait(run_id) == "failed"
-        found = trials(on_local_disk.run(run_id))
-        assert len(found) == 1, "the other trial ran on the new worker"
-        assert overlapping(found) == []
-        assert_told(on_local_disk, run_id, "no result was written: the worker was lost")
-        assert_nothing_runs(stack)
+    def test_whatever_is_killed_costs_its_own_trial_and_nothing_more(self, stack, airflow, on_local_disk, watched):
+        """In one run of four trials: in the first the task's process is killed (as the kernel does for memory), in the
+        second the whole worker (as a container is), which comes back, in the third Celery's parent alone.
+        """
+        run_id = airflow.trigger({**LONG, "variants": ["naive", "prefetch", "parallel_map"]})
 
-    def test_a_killed_task_takes_its_trial_with_it(self, stack, airflow, on_local_disk, watched):
-        """Only the process that runs the task dies, as when the kernel picks it for memory."""
-        run_id = in_mid_trial(stack, airflow)
-        trial = trial_process(stack)
+        first, trial = trial_in_training(stack, airflow, run_id)
         trial.parent().kill()
         wait_for("the trial died with its task", lambda: not trial.is_running(), 10)
-        assert airflow.wait(run_id) == "failed"
-        assert_told(on_local_disk, run_id, "no result was written: the worker was lost")
-        assert_nothing_runs(stack)
 
-    def test_a_lost_celery_parent_leaves_no_second_trial_on_the_slot(self, stack, airflow, on_local_disk, watched):
-        """Its children may work on for a while: the slot of the pool keeps the next trial away until they end."""
-        run_id = in_mid_trial(stack, airflow)
-        stack.running["worker-cpu"].kill()
-        stack.running.pop("worker-cpu").wait()
+        second, trial = trial_in_training(stack, airflow, run_id)
+        stack.kill_service("worker-cpu")
+        wait_for("the trial died with its worker", lambda: not trial.is_running(), 10)
         stack.start_service("worker-cpu")
-        airflow.wait(run_id)
-        assert overlapping(trials(on_local_disk.run(run_id))) == []
+
+        third, _ = trial_in_training(stack, airflow, run_id)
+        stack.kill_parent("worker-cpu")
+        stack.start_service("worker-cpu")
+
+        assert airflow.wait(run_id, 400) == "failed"
+        assert len({first, second, third}) == 3
+        found = trials(on_local_disk.run(run_id))
+        planned = [trial.variant for trial in on_local_disk.run(run_id).read_run().trials]
+        assert [trial.variant for trial in found][-1] == planned[3], "the last trial ran as if nothing had been"
+        assert overlapping(found) == []
+        assert_told(on_local_disk, run_id, "no result was written: the worker was lost")
         assert_nothing_runs(stack)
 
 
