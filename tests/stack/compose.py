@@ -9,6 +9,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "docker-compose.yaml"
+DOCKERFILE = ROOT / "docker" / "Dockerfile"
 VARIABLE = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>\w+)(?::(?P<kind>[-?])(?P<text>[^}]*))?\})")
 
 
@@ -27,6 +28,12 @@ def environment(service: Mapping[str, Any], variables: Mapping[str, str]) -> dic
     """What a service's process sees: a name without a value is passed on where it is set."""
     given = {name: variables.get(name) if value is None else value for name, value in service["environment"].items()}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def image_environment() -> dict[str, str]:
+    """What every image sets, by the Dockerfile's first ENV."""
+    [first, *_] = re.findall(r"^ENV ((?:.*\\\n)*.*)$", DOCKERFILE.read_text(), re.MULTILINE)
+    return dict(word.split("=", 1) for word in first.replace("\\\n", " ").split())
 
 
 def health_command(service: Mapping[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from compose import ROOT, environment, health_command, services
+from compose import ROOT, environment, health_command, image_environment, services
 
 AIRFLOW = ("scheduler", "dag-processor", "triggerer", "worker", "worker-cpu", "tensorboard")
 """Started together once the API server answers; the GPU worker's stand-in is the same queue without a GPU."""
 PORTS = ("5432", "6379", "8080", "6006")
-FOLDERS = ("/opt/airflow", "/artifacts", "/cache", "/scratch", "/data")
-BINARIES = ROOT / ".venv" / "bin"
+FOLDERS = ("/opt/airflow", "/opt/matplotlib", "/artifacts", "/cache", "/scratch", "/data")
+BINARIES = Path(sys.executable).parent
 START_S = 120
 
 
@@ -165,15 +166,12 @@ class NativeStack:
     def environment(self, name: str) -> dict[str, str]:
         """The container's environment: the Dockerfile's, the service's, and what a process needs here."""
         service = self.services[name]
-        slim = service["image"] == "feedbench/airflow"
-        return {
-            "PATH": f"{BINARIES}:{postgres_folder()}:{os.environ['PATH']}",
-            "HOME": str(self.home),
-            "LANG": "C.UTF-8",
-            "AIRFLOW_HOME": str(self.native("/opt/airflow")),
-            "PYTHONPATH": f"{self.home / 'slim'}:{ROOT / 'include'}" if slim else str(ROOT / "include"),
-            **{key: self._text(value) for key, value in environment(service, self.variables).items()},
-        }
+        given = {**image_environment(), **environment(service, self.variables)}
+        here = {key: self._text(value) for key, value in given.items()}
+        if service["image"] == "feedbench/airflow":
+            here["PYTHONPATH"] = f"{self.home / 'slim'}:{here['PYTHONPATH']}"
+        path = f"{BINARIES}:{postgres_folder()}:{os.environ['PATH']}"
+        return {"PATH": path, "HOME": str(self.home), "LANG": "C.UTF-8", **here}
 
     def replaced(self, command: list[str]) -> list[str]:
         return [self._text(word) for word in command]
