@@ -125,11 +125,13 @@ class NativeStack:
             process.kill()
         self.running.pop(name).wait()
 
-    def kill_parent(self, name: str) -> None:
-        """Its first process alone; what becomes of the others is for them to say."""
+    def kill_parent(self, name: str) -> list[psutil.Process]:
+        """Its first process alone. Returns the others: in a container they would end with it, here on their own."""
         process = self.running.pop(name)
+        others = psutil.Process(process.pid).children(recursive=True)
         process.kill()
         process.wait()
+        return others
 
     def is_healthy(self, name: str) -> bool:
         if self.running[name].poll() is not None:
