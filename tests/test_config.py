@@ -13,13 +13,13 @@ from feedbench.errors import SettingsError
         ({"image_size": 7}, r"image_size=7: .*greater than or equal to 32"),
         ({"profile_steps": 50}, r"profile_steps=50: longer than the steps=30 .* use profile_steps <= 30"),
         ({"stepz": 30}, r"stepz: no such setting; did you mean 'steps'"),
-        ({"accelerator": "tpu"}, r"accelerator='tpu': .*'auto', 'cpu', 'gpu' or 'emulated'"),
+        ({"accelerator": "tpu"}, r"accelerator=tpu: .*'auto', 'cpu', 'gpu' or 'emulated'"),
         ({"accelerator": "emulated"}, r"emulated_step_ms: accelerator=emulated needs it"),
         ({"emulated_step_ms": 45}, r"emulated_step_ms=45: means something with accelerator=emulated only"),
         ({"rounds": 3, "max_rounds": 2}, r"max_rounds=2: smaller than rounds=3"),
         ({"variants": ["naive", "naive"]}, r"variants=naive,naive: a name stands twice"),
         ({"min_effect": float("nan")}, r"min_effect"),
-        ({"batch_size": "many"}, r"batch_size='many': .*valid integer"),
+        ({"batch_size": "many"}, r"batch_size=many: .*valid integer"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_value_and_the_way_out(given, told):

@@ -38,8 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    settings = flow.check(_given(options))
-    store, run_id, progress = Store(options.out), _new_run_id(), progress_for(sys.stderr)
+    store, settings = Store(options.out), flow.check(_given(options))
+    run_id, progress = _new_run_id(), progress_for(sys.stderr)
     fetched = flow.download(store, settings, progress)
     flow.index(store, run_id, settings, fetched, progress)
     trials = flow.plan(store, run_id, settings, fetched)

@@ -207,4 +207,4 @@ def _explain(detail: Mapping[str, Any]) -> str:
     """One pydantic complaint as `setting=value: what would be right`."""
     where = ".".join(str(part) for part in detail["loc"])
     message = detail["msg"].removeprefix("Value error, ")
-    return f"{where}={detail['input']!r}: {message[0].lower()}{message[1:]}" if where else message
+    return f"{where}={detail['input']}: {message[0].lower()}{message[1:]}" if where else message

@@ -43,10 +43,16 @@ class Store:
 
     def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
         given = str(root or os.environ.get(ENVIRONMENT) or "artifacts")
-        path = UPath(given.removeprefix("file://"))
-        self.is_local = path.protocol in ("", "file")
-        if not self.is_local:  # other processes write there: a listing from before is a wrong one
-            path = UPath(given, use_listings_cache=False)
+        try:
+            path = UPath(given.removeprefix("file://"))
+            self.is_local = path.protocol in ("", "file")
+            if not self.is_local:  # other processes write there: a listing from before is a wrong one
+                path = UPath(given, use_listings_cache=False)
+                _ = path.fs  # a missing client library is found out now, not after an hour of training
+        except (ValueError, ImportError) as error:
+            raise SettingsError(
+                f"artefacts at {given}: {error}; use a folder, or s3:// with the package s3fs, gs:// with gcsfs"
+            ) from None
         self.root = UPath(Path(path).absolute()) if self.is_local else path
 
     def dataset(self, fingerprint: str) -> UPath:

@@ -7,6 +7,7 @@ import ctypes
 import hashlib
 import json
 import os
+import re
 import resource
 import signal
 import sys
@@ -216,10 +217,15 @@ def _check_memory(variant: Variant, photos: int, image_size: int) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """One line that a person can act on; TensorFlow's messages go on for pages."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    message = lines[0][:300] if lines else "no message"
-    return message if isinstance(error, FeedbenchError) else f"{type(error).__name__}: {message}"
+    """One line that a person can act on; TensorFlow's messages go on for pages and begin with its own node names."""
+    if isinstance(error, FeedbenchError):
+        return str(error)
+    lines = [line.strip() for line in re.sub(r"\{\{.*?\}\}", "", str(error)).splitlines() if line.strip()]
+    message = lines[0] if lines else "no message"
+    in_step = re.fullmatch(r"Error in user-defined function passed to (\w+?)Dataset\S* .*? iterator: \S+: (.*)", message)
+    if in_step:
+        return f"in a function of {in_step[1]}: {in_step[2][:300]}"
+    return f"{type(error).__name__}: {message[:300]}"
 
 
 def _die_with_parent(parent_pid: int) -> None:
