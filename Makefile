@@ -35,6 +35,9 @@ ui: $(VENV)/.cpu ## Airflow's UI for one person, on this machine alone; Ctrl-C s
 stack-test: $(VENV)/.dev ## docker-compose.yaml's services run natively, checked in a browser and through faults
 	@$(BIN)/pytest -m "stack or browser"
 
+history-test: $(VENV)/.dev ## false alarms and detections of the nightly judgement, counted on 2,000 series
+	@$(BIN)/python perf/history_simulation.py
+
 env: ## write .env for docker-compose.yaml, with random secrets
 	@$(PYTHON) ops/env.py
 
