@@ -73,7 +73,8 @@ def report(request: Request, run_id: RunId, known: KnownRuns):
 @site.api_route("/dags/{dag_id}/runs/{run_id}/report", **READ, dependencies=[may_read_that_dag])
 def report_tab(request: Request, dag_id: str, run_id: RunId, known: KnownRuns):
     if dag_id != DAG_ID:
-        raise HTTPException(HTTPStatus.NOT_FOUND, f"Only the runs of the DAG {DAG_ID} have a benchmark report.")
+        text = f"Only the runs of the DAG {DAG_ID} have a benchmark report."
+        return notice(request, HTTPStatus.NOT_FOUND, "No report here", text)
     return report(request, run_id, known)
 
 
@@ -136,7 +137,7 @@ def refused(request: Request, error: AnyHTTPException) -> HTMLResponse:
         sign_in = f"{airflow}/api/v2/auth/login?next={quote(str(request.url), safe='')}"
         return notice(request, 401, "Please sign in", "This page is for users of this Airflow.", sign_in=sign_in)
     if error.status_code == HTTPStatus.FORBIDDEN:
-        return notice(request, 403, "Not allowed", f"Reading this needs the right to read runs of the DAG {DAG_ID}.")
+        return notice(request, 403, "Not allowed", "Reading this needs the right to read the runs of the DAG.")
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         return nothing_here(request, error)
     return notice(request, error.status_code, "Not found", str(error.detail))

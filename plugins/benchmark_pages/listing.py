@@ -33,6 +33,7 @@ class Row:
 
     run_id: str
     when: str
+    """UTC, to the minute."""
     state: str
     tone: str
     """good, warn, bad or muted."""
@@ -43,6 +44,7 @@ class Row:
     fastest: str = DASH
     fastest_detail: str = ""
     has_report: bool = False
+    has_folder: bool = True
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def run_row(folder: RunFolder | None, run_id: str, known: Mapping[str, Known]) -
     """What is to be said of one run. A file that cannot be understood is said, too, and breaks nothing."""
     row = Row(run_id, _minute(began(run_id, known)), *_without_report(run_id, known))
     if folder is None:
-        return row
+        return replace(row, has_folder=False)
     try:
         return _finished(row, folder.read_summary())
     except MissingFile:
@@ -166,4 +168,4 @@ def _fastest(names: Sequence[str]) -> dict[str, str]:
 
 
 def _minute(when: datetime) -> str:
-    return DASH if when == _LONG_AGO else f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return DASH if when == _LONG_AGO else f"{when.astimezone(UTC):%Y-%m-%d %H:%M}"

@@ -18,6 +18,7 @@ _environment = Environment(
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
+    auto_reload=False,  # a page belongs to the code that was loaded with it
 )
 _environment.filters["size"] = lambda count: f"{count:,} bytes" if count < 10_000 else mb(count / BYTES_PER_MB)
 

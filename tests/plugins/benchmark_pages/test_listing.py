@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
-from fastapi import Request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from run_folders import FINISHED, finish, plan
 
 from benchmark_pages.listing import PAGE_SIZE, Known, began, run_row, runs_page
-from benchmark_pages.pages import page
 from feedbench.store import Store
 
+Request = pytest.importorskip("fastapi").Request
+page = pytest.importorskip("benchmark_pages.pages").page
 bounded = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&{{ 7*7 }}\u202egpj.exe"
 
