@@ -4,7 +4,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARTIFACTS ?= $(CURDIR)/artifacts
-HOME_DIR := $(CURDIR)/airflow_home
 CONF ?= {}
 export FEEDBENCH_ARTIFACTS ?= $(ARTIFACTS)
 
@@ -17,7 +16,7 @@ help: ## list the targets
 # One stamp for each lock file: the environment is made anew when the lock changes, and never otherwise.
 $(VENV)/.cpu: requirements/cpu.txt pyproject.toml
 	@./requirements/install.sh $(PYTHON) $(VENV) requirements/cpu.txt
-	@touch $@
+	@rm -f $(VENV)/.dev && touch $@
 
 $(VENV)/.dev: requirements/dev.txt pyproject.toml
 	@./requirements/install.sh $(PYTHON) $(VENV) requirements/dev.txt
@@ -45,6 +44,16 @@ lint: $(VENV)/.dev ## static checks: style, layers, documents
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
+
+perf: $(VENV)/.dev ## the project's own performance: ratios, measured side by side in one run
+	@$(BIN)/python perf/inspect_perf.py
+	@$(BIN)/python perf/pipeline_perf.py
+
+proto: $(VENV)/.dev ## generate trace/xplane_pb2.py from xplane.proto
+	@$(BIN)/python -m grpc_tools.protoc -I include --python_out=include include/feedbench/trace/xplane.proto
+
+clean: ## remove the environment and Airflow's home; artefacts stay
+	rm -rf $(VENV) airflow_home
 
 lock: ## write the lock files anew from pyproject.toml
 	@./requirements/lock.sh

@@ -108,7 +108,7 @@ def _emulated(run: Run) -> Cell | None:
 def _labels(comparison: Comparison, run: Run) -> tuple[Cell, ...]:
     """What must not be overlooked."""
     labels = []
-    if run.settings.weights == "none":
+    if run.settings.weights == "none" and run.settings.accelerator != "emulated":
         labels.append(Cell("Random weights", detail="the accuracies mean nothing", tone="muted"))
     failed = sum(variant.status != "ok" for variant in comparison.variants)
     if failed:

@@ -16,9 +16,9 @@ from feedbench.units import PS_PER_MS
 STEPS = 8
 _PIXEL_SHARE = 1 / 1000
 _KINDS = (
-    ("reading", re.compile(r"ReadFile|TFRecord.*|.*Reader.*")),
-    ("decoding", re.compile(r"Decode.*|Parse.*")),
-    ("resizing", re.compile(r".*Resize.*")),
+    ("read", re.compile(r"ReadFile|TFRecord.*|.*Reader.*")),
+    ("decode", re.compile(r"Decode.*|Parse.*")),
+    ("resize", re.compile(r".*Resize.*")),
 )
 
 
@@ -31,7 +31,7 @@ def timeline(steps: Sequence[Step], stages: Sequence[Node]) -> Timeline | None:
     sources = [node.active for node in stages if not node.children]
     work = _clip([*(thread for node in stages for thread in node.work), *sources], start, end)
     calls = _clip((node.active for node in stages if not node.lets_others_work), start, end)
-    lanes = {_work_name(stages): work, "shuffling, batching, caching": difference(calls, work)}
+    lanes = {_work_name(stages): work, "shuffle, batch, cache": difference(calls, work)}
     pixel = int((end - start) * _PIXEL_SHARE)
     return Timeline(
         steps=tuple(_step(step, at, start) for at, step in enumerate(shown)),

@@ -1,0 +1,73 @@
+"""The DAG is a table of contents: light to parse, typed, in the one right order."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("tensorflow", "keras", "pandas", "numpy", "scipy", "matplotlib", "pyarrow", "xprof")
+
+ASK = """
+import json, sys, time
+import airflow.sdk
+started = time.process_time()
+sys.path[:0] = {folders!r}  # as Airflow does
+import input_pipeline_benchmark as module
+ours_s = time.process_time() - started
+dag = module.benchmark
+print(json.dumps({{
+    "heavy": [name for name in {heavy!r} if name in sys.modules],
+    "ours_s": ours_s,
+    "downstream": {{task.task_id: sorted(task.downstream_task_ids) for task in dag.tasks}},
+    "train": [dag.get_task("train").partial_kwargs[k] for k in ("pool", "queue")],
+    "compare_rule": str(dag.get_task("compare").trigger_rule),
+    "schedule": str(dag.timetable),
+    "catchup": dag.catchup, "max_active_runs": dag.max_active_runs, "start_date": str(dag.start_date),
+    "params": sorted(dag.params),
+}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def parsed(tmp_path_factory):
+    """The DAG as a fresh interpreter sees it."""
+    code = ASK.format(folders=[str(ROOT / "dags"), str(ROOT / "plugins")], heavy=HEAVY)
+    env = {**os.environ, "AIRFLOW_HOME": str(tmp_path_factory.mktemp("airflow"))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.airflow
+def test_parsing_imports_nothing_heavy(parsed):
+    assert parsed["heavy"] == []
+
+
+@pytest.mark.airflow
+def test_tasks_follow_each_other_and_the_gate_is_last(parsed):
+    assert parsed["downstream"] == {
+        "download": ["index", "plan"], "index": ["plan"], "plan": ["train"], "train": ["compare"],
+        "compare": ["gate"], "gate": [],
+    }  # fmt: skip
+    assert "all_done" in parsed["compare_rule"].lower()
+
+
+@pytest.mark.airflow
+def test_trials_wait_for_their_turn_on_the_gpu_queue(parsed):
+    assert parsed["train"] == ["gpu_benchmark", "gpu"]
+
+
+@pytest.mark.airflow
+def test_it_runs_nightly_one_at_a_time_and_never_for_the_past(parsed):
+    assert (parsed["catchup"], parsed["max_active_runs"], parsed["start_date"]) == (False, 1, "None")
+
+
+def test_the_file_stays_a_table_of_contents():
+    lines = [line for line in (ROOT / "dags/input_pipeline_benchmark.py").read_text().splitlines() if line.strip()]
+    assert len(lines) <= 120
