@@ -4,12 +4,15 @@
 
 A series is a variant on a shared machine: night-to-night noise, drift, bad nights (mostly slow, some twice in a row),
 missing nights, a swap of the machine now and then (which begins a new series). Half of them carry one lasting 5 %
-change. Prints the figures; exits 1 when they are not met.
+change. The second kind of noise is real: times of one and the same work on a busy machine (real_noise.json), in random
+order, so that they hold no change. Prints the figures; exits 1 when they are not met.
 """
 
+import json
 import math
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -72,15 +75,24 @@ def delay(values: Sequence[float], change: int, size: float) -> int:
     return next(found, 99)
 
 
+def real_alarms(generator: np.random.Generator, number: int) -> float:
+    """Alarms a night on real noise, which is wild (nights differ by 50 %) and drawn tame (by 5 %)."""
+    times = np.log(json.loads((Path(__file__).parent / "real_noise.json").read_text())["times_ms"])
+    drawn = [generator.choice(times, NIGHTS) * (1 if n % 2 else 0.1) for n in range(number)]
+    return float(np.mean([night.state == "changed" for values in drawn for night in judge(values)]))
+
+
 def main(number: int) -> int:
     alarms, nights, delays = count(np.random.default_rng(0), number)
     found = np.mean(np.array(delays) <= MAX_NIGHTS_TO_FIND)
     print(f"{number} series, {nights:,} nights on which nothing changed, {len(delays)} lasting changes of 5 %")
     print(f"false alarms: {100 * alarms / nights:.2f} of 100 variant-nights (at most {100 * MAX_FALSE_ALARMS:g})")
     print(f"found within {MAX_NIGHTS_TO_FIND} nights: {100 * found:.1f} % (at least {100 * MIN_FOUND:g})")
+    real = real_alarms(np.random.default_rng(1), number // 10)
+    print(f"false alarms on real noise: {100 * real:.2f} of 100 variant-nights (at most {100 * MAX_FALSE_ALARMS:g})")
     for n in range(1, 6):
         print(f"  within {n}: {100 * np.mean(np.array(delays) <= n):.1f} %")
-    return 0 if alarms / nights <= MAX_FALSE_ALARMS and found >= MIN_FOUND else 1
+    return 0 if max(alarms / nights, real) <= MAX_FALSE_ALARMS and found >= MIN_FOUND else 1
 
 
 if __name__ == "__main__":
