@@ -105,10 +105,10 @@ class TestReport:
         signed_in.get_by_text(verdict).first.wait_for()
 
     def test_a_viewer_reaches_it_by_the_link_on_the_compare_task(self, run_id, stack, airflow, remote_store, page):
-        """Airflow shows a viewer no tabs of plugins."""
+        """Airflow shows a viewer no tabs of plugins; links of a task stand among its details."""
         airflow.add_user("reader", "Viewer", "reader-password")
         sign_in(page, "reader", "reader-password")
-        page.goto(f"/dags/{DAG}/runs/{run_id}/tasks/compare")
+        page.goto(f"/dags/{DAG}/runs/{run_id}/tasks/compare/details")
         link = page.get_by_role("link", name="Benchmark report")
         link.wait_for()
         snap(page, "viewer-compare-task")
