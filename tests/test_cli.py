@@ -1,13 +1,16 @@
 """The command line, whole: real training in processes of its own, from photos to a report."""
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import httpx
 import pytest
-
 
 SMALL = ["--accelerator", "emulated", "--emulated-step-ms", "5", "--image-size", "32", "--batch-size", "8",
          "--steps", "10", "--profile-steps", "8", "--warmup-steps", "2"]  # fmt: skip
@@ -172,3 +175,30 @@ def test_the_index_of_a_folder_is_printed(photos, tmp_path):
 def test_variants_are_listed_with_why():
     done = feedbench("variants")
     assert "prefetch\n    overlap preprocessing with the train step\n    TensorSlice > Map" in done.stdout
+
+
+@pytest.mark.tensorflow
+def test_tensorboard_lists_every_trial_with_its_profile(run):
+    """A real TensorBoard on the run's folder, asked over its own HTTP interface."""
+    out, comparison, _ = run
+    trials = next(out.glob("runs/*/trials"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    board = subprocess.Popen(
+        [sys.executable, "-m", "tensorboard.main", "--logdir", trials, "--host", "127.0.0.1", "--port", str(port)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wanted = {f"{v['name']}/1/train" for v in comparison["variants"]} | {"ceiling/1/train"}
+        listed: set[str] = set()
+        end = time.monotonic() + 120
+        while not wanted <= listed and time.monotonic() < end:
+            time.sleep(1)
+            with contextlib.suppress(httpx.HTTPError):
+                runs = httpx.get(f"http://127.0.0.1:{port}/data/plugin/profile/runs", timeout=30).json()
+                listed = {run.rpartition("/")[0] for run in runs}
+        assert listed == wanted
+    finally:
+        board.terminate()
+        board.wait(30)
