@@ -34,6 +34,10 @@ class TrialFailed(FeedbenchError):
     """A trial ended without a result; its row in the report carries the same reason."""
 
 
+class Regressed(FeedbenchError):
+    """A variant got slower than its recent nights by more than the limit, and nobody accepted it."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for a mistyped name: `; did you mean 'prefetch'?`, or all the names when none is near."""
     names = list(known)

@@ -21,11 +21,23 @@ from feedbench.config import CEILING, METHOD_VERSION, Settings
 from feedbench.dataset.index import build_index, dataset_record, read_index, write_index
 from feedbench.dataset.sources import Fetched, check_source, expected_photos, fetch, localise
 from feedbench.dataset.weights import check_weights, fetch_weights
-from feedbench.errors import InputError, SettingsError, TrialFailed
+from feedbench.errors import InputError, Regressed, SettingsError, TrialFailed
+from feedbench.history.judgement import change_sentence, judge
+from feedbench.history.nights import History, night_of
 from feedbench.pipelines.build import cache_bytes
 from feedbench.pipelines.variants import Variant, chosen
 from feedbench.progress import Progress
-from feedbench.records import Comparison, Machine, PlannedTrial, Run, RunSummary, Trial, XprofStatement
+from feedbench.records import (
+    Accepted,
+    Change,
+    Comparison,
+    Machine,
+    PlannedTrial,
+    Run,
+    RunSummary,
+    Trial,
+    XprofStatement,
+)
 from feedbench.report.render import render
 from feedbench.store import RunFolder, Store, TrialFolder, local_file, upload, write_bytes
 from feedbench.trace.profile import read_profile
@@ -189,7 +201,7 @@ def compare_run(store: Store, run_id: str, progress: Progress) -> dict[str, Any]
         evidence.append(_evidence(folder.trial(planned), planned, folder))
         progress.advance()
     progress.done()
-    comparison = compare(run, evidence, _xprof_reader(folder))
+    comparison = _with_history(store, folder, run, compare(run, evidence, _xprof_reader(folder)))
     folder.write_comparison(comparison)
     write_report(folder, run, comparison)
     return {
@@ -197,6 +209,15 @@ def compare_run(store: Store, run_id: str, progress: Progress) -> dict[str, Any]
         "fastest": comparison.fastest[0] if comparison.fastest else None,
         "report": f"runs/{run_id}/report.html",
     }
+
+
+def _with_history(store: Store, folder: RunFolder, run: Run, comparison: Comparison) -> Comparison:
+    """Held against the nights before, and kept for those after."""
+    history, tonight = History(store), night_of(run, comparison, _measured_on(folder, run))
+    judged = judge(tonight, history.before(tonight), store.read_accepted(), run.settings.min_effect)
+    history.add(tonight)
+    warnings = (*comparison.warnings, *judged.suspicions)
+    return comparison.model_copy(update={"history": judged.changes, "warnings": warnings})
 
 
 def write_report(folder: RunFolder, run: Run, comparison: Comparison) -> None:
@@ -218,11 +239,49 @@ def _measured_on(folder: RunFolder, run: Run) -> Machine | None:
 
 
 def gate(store: Store, run_id: str) -> None:
-    """Raises TrialFailed naming every variant that failed or was invalid; the report exists before that."""
-    comparison = store.run(run_id).read_comparison()
+    """Turns the run red for its failures, then for its regressions; the report exists before that.
+
+    Raises TrialFailed naming every variant that failed or was invalid, else Regressed naming every one that got slower
+    by more than `max_regression`, with size, interval and causes, and that nobody accepted.
+    """
+    folder = store.run(run_id)
+    comparison, settings = folder.read_comparison(), folder.read_run().settings
     bad = [f"{variant.name}: {variant.reason}" for variant in comparison.variants if variant.status != "ok"]
     if bad:
         raise TrialFailed("; ".join(bad))
+    worse = [c for c in regressions(comparison) if not c.accepted and c.size.value > settings.max_regression]
+    if worse:
+        how = f"to take it for good: feedbench accept '{run_id}' {worse[0].variant} --reason '...'"
+        raise Regressed(" | ".join([*map(change_sentence, worse), how]))
+
+
+def accept(store: Store, run_id: str, variant: str, reason: str) -> None:
+    """A person takes a regression for good: this run is not red for it, and later nights are held against it.
+
+    Raises SettingsError when the run has no such regression or no reason is given.
+    """
+    folder = store.run(run_id)
+    run, comparison = folder.read_run(), folder.read_comparison()
+    names = [change.variant for change in regressions(comparison)]
+    if variant not in names:
+        raise SettingsError(f"variant {variant!r}: not slower in this run; slower: {', '.join(names) or 'none'}")
+    if not reason.strip():
+        raise SettingsError("reason: say why, for those who ask later")
+    known = store.read_accepted().reasons
+    store.write_accepted(Accepted(reasons=known | {run_id: known.get(run_id, {}) | {variant: reason.strip()}}))
+    changes = tuple(
+        c.model_copy(update={"accepted": reason.strip()}) if c.variant == variant else c
+        for c in comparison.history.changes
+    )
+    history = comparison.history.model_copy(update={"changes": changes})
+    comparison = comparison.model_copy(update={"history": history})
+    folder.write_comparison(comparison)
+    write_report(folder, run, comparison)
+
+
+def regressions(comparison: Comparison) -> list[Change]:
+    changes = comparison.history.changes if comparison.history else ()
+    return [change for change in changes if change.direction == "slower"]
 
 
 def _exists(folder: RunFolder, planned: PlannedTrial) -> bool:

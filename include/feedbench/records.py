@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from feedbench.config import Settings
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: a change says whether it lasts. `store.py` reads 1, too."""
 
 Share = Annotated[float, Field(ge=0)]
 Verdict = Literal["input-bound", "balanced", "compute-bound", "not measured"]
@@ -501,6 +502,8 @@ class Change(Record):
     since_run: str
     since: str
     confidence: float
+    lasting: bool = True
+    """False for one told after a single night, because it is enormous or comes with another machine."""
     causes: tuple[str, ...] = ()
     accepted: str | None = None
     """The reason a person gave for accepting it."""
@@ -515,6 +518,52 @@ class Changes(Record):
     changes: tuple[Change, ...] = ()
     environment: tuple[str, ...] = ()
     """Differences of the fingerprints, as sentences."""
+
+
+# ---- the nights ----------------------------------------------------------------------------------------------------
+
+
+class NightlyStage(Record):
+    """A tf.data stage in a few numbers: what it cost a step, and how parallel it really was."""
+
+    operator: str
+    self_ms: float
+    """A step of the profile window."""
+    parallelism: int | None = None
+
+
+class NightlyResult(Record):
+    """A variant's valid result of one night, and the series that it belongs to."""
+
+    series: str
+    """Digest of all that must be equal for nights to be compared: machine class, conditions, variant spec."""
+    kin: str
+    """The same with the hardware in place of its class: equal where only the cores or memory allowed differ."""
+    step_time_ms: float
+    error: float
+    """Standard error of the mean step time within the run, as a share of it."""
+    verdict: Verdict
+    stages: tuple[NightlyStage, ...] = ()
+
+
+class Night(Document):
+    """A line of history.jsonl: what later nights are compared with. Derived from run.json and comparison.json."""
+
+    run_id: str
+    created_at: str
+    machine: Machine
+    git_revision: str | None
+    conditions: dict[str, str]
+    """Data, accelerator, method version and the settings that a step time depends on, by name."""
+    ceiling_ms: float | None
+    results: dict[str, NightlyResult]
+    """By variant; failed and invalid ones are not there."""
+
+
+class Accepted(Document):
+    """accepted.json: regressions that a person took for good, with the reason, by run and variant."""
+
+    reasons: dict[str, dict[str, str]] = {}
 
 
 VariantResult.model_rebuild()

@@ -8,6 +8,8 @@
                  /trials/<variant>/<round>/trial.json  profile.json  xprof.json
                                           /train/      TensorBoard logdir
                  /comparison.json  report.html  report.md  summary.json
+    history.jsonl                            one line a finished run; derived from runs/, can be removed at any time
+    accepted.json                            regressions that a person took for good
 
 The root is a folder or an fsspec address (s3://, gs://, file://). Files appear whole or not at all.
 Links are not followed: no document or file of a run lies outside of its folder.
@@ -20,13 +22,24 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 from upath import UPath
 
 from feedbench.errors import InputError, MissingFile, OutputError, SettingsError
-from feedbench.records import Comparison, Document, PlannedTrial, Profile, Run, RunSummary, Trial
+from feedbench.records import (
+    SCHEMA_VERSION,
+    Accepted,
+    Comparison,
+    Document,
+    PlannedTrial,
+    Profile,
+    Run,
+    RunSummary,
+    Trial,
+)
 
 ENVIRONMENT = "FEEDBENCH_ARTIFACTS"
 _RUN_ID = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_.~:+-]{0,249}")
@@ -65,6 +78,19 @@ class Store:
     @property
     def weights(self) -> UPath:
         return self.root / "weights"
+
+    @property
+    def history(self) -> UPath:
+        return self.root / "history.jsonl"
+
+    def read_accepted(self) -> Accepted:
+        try:
+            return read(self.root / "accepted.json", Accepted)
+        except MissingFile:
+            return Accepted()
+
+    def write_accepted(self, accepted: Accepted) -> None:
+        write(self.root / "accepted.json", accepted)
 
     def run(self, run_id: str) -> "RunFolder":
         """The folder of one run, there or not. Raises SettingsError for an id that is no plain name."""
@@ -135,11 +161,24 @@ class RunFolder:
 
         To be safe from a name that somebody sends, compare it with these; never join it to a path.
         """
-        found = _walk(Path(self.path)) if isinstance(self.path, Path) else _find(self.path)
-        return {name: size for name, size in sorted(found) if _FOR_PEOPLE.fullmatch(name)}
+        return {name: size for name, size in sorted(self._all_files()) if _FOR_PEOPLE.fullmatch(name)}
 
     def trial(self, planned: PlannedTrial) -> "TrialFolder":
         return TrialFolder(self.path / "trials" / planned.variant / str(planned.round))
+
+    def size(self) -> int:
+        """Bytes of all its files."""
+        return sum(size for _, size in self._all_files())
+
+    def remove_profiles(self) -> int:
+        """Remove the profiles of all trials; returns the bytes freed."""
+        profiles = {name: size for name, size in self.files().items() if name.endswith(".xplane.pb")}
+        for name in profiles:
+            (self.path / name).unlink(missing_ok=True)
+        return sum(profiles.values())
+
+    def _all_files(self) -> Iterator[tuple[str, int]]:
+        return _walk(Path(self.path)) if isinstance(self.path, Path) else _find(self.path)
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, int]]:
@@ -189,16 +228,39 @@ def read(path: UPath, kind: type[_D]) -> _D:
     if isinstance(path, Path) and path.is_symlink():
         raise InputError(f"{path}: a link, not a file")
     try:
-        return kind.model_validate_json(path.read_bytes())
+        content = path.read_bytes()
     except FileNotFoundError:
         raise MissingFile(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    return parse(content, kind, str(path))
+
+
+def parse(content: bytes, kind: type[_D], name: str) -> _D:
+    """A document from its JSON, migrated when it is of an older schema. Raises InputError, which calls it `name`."""
+    try:
+        return kind.model_validate(_migrated(from_json(content)))
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(
-            f"{path}: not a {kind.__name__} record: {'.'.join(map(str, first['loc']))} {first['msg']}"
+            f"{name}: not a {kind.__name__} record: {'.'.join(map(str, first['loc']))} {first['msg']}"
         ) from None
+    except ValueError as error:
+        raise InputError(f"{name}: not a {kind.__name__} record: {error}") from None
+
+
+def _migrated(content: Any) -> Any:
+    """A document of any known schema as one of today's. Raises ValueError for one from the future."""
+    version = content.get("schema_version", SCHEMA_VERSION) if isinstance(content, dict) else SCHEMA_VERSION
+    if version not in (*_MIGRATIONS, SCHEMA_VERSION):
+        raise ValueError(f"schema_version {version}, but this Feedbench reads up to {SCHEMA_VERSION}")
+    for known in range(version, SCHEMA_VERSION):
+        content = _MIGRATIONS[known](content) | {"schema_version": known + 1}
+    return content
+
+
+_MIGRATIONS = {1: dict}
+"""From each older schema version to the next one: plain JSON in, plain JSON out. 2 has fields more, with defaults."""
 
 
 def write(path: UPath, document: Document) -> None:

@@ -28,6 +28,10 @@ def test_a_first_night_is_held_against_nothing():
     assert last(nights(0)) == Night("first")
 
 
+def test_nights_that_are_equal_to_the_last_digit_are_steady():
+    assert states([4.0] * 12, min_effect=0) == "f" + "." * 11
+
+
 def test_a_lasting_slow_down_is_told_from_its_second_night_with_its_size_and_first_night():
     night = last(nights(*[0] * 20, 0.1, 0.1))
     assert night.state == "changed"

@@ -4,8 +4,8 @@ A series is the log of a variant's mean step time, night by night. Nights differ
 a shared one some nights are simply bad. So
 
 * a night is held against the median of the last RECENT good nights;
-* the unit of difference is what a night is usually off from that median (the median of the last such deviations),
-  so drift, night-to-night and within-run noise are all in it. While nights are few, PRIOR_DEVIATION stands in for it,
+* the unit of difference is what a night is usually off from its neighbours before it (the median of the last such
+  deviations), so drift, night-to-night and within-run noise are all in it. While nights are few, PRIOR_DEVIATION stands in for it,
   and limits come from Student's t;
 * one night is no change: it is a suspicion, and no reference for later nights. A change lasts: tonight and last night
   both lie beyond a limit, or the median of the last three nights does. Only a night that is off by more than ENORMOUS
@@ -27,17 +27,19 @@ import numpy as np
 import ruptures
 from scipy import special
 
-RECENT = 12
+RECENT = 8
 """Good nights that make the reference: enough for a steady median, few enough to follow a drift."""
+NEAR = 5
 LEARNED = 60
-"""Nights from which the usual deviation is learned."""
+"""The usual deviation is learned from so many nights, each against the NEAR ones before it, good or bad: a series that
+is wild all over is then known to be wild, whatever was thought of its first nights."""
 PRIOR_DEVIATION = 0.012
 PRIOR_NIGHTS = 4
 ENORMOUS = math.log(1.3)
 CONFIDENCE = 0.95
 
 # One-sided tail probabilities of the limits of one, two and three nights, and of a single enormous one.
-_OUTLYING, _PAIR, _TRIPLE, _CERTAIN = 2e-3, 6e-3, 1.2e-2, 1e-4
+_OUTLYING, _PAIR, _TRIPLE, _CERTAIN = 2e-3, 4e-3, 8e-3, 1e-4
 _PER_MAD = 1 / float(special.ndtri(0.75))
 _SHORTEST = 3
 _PENALTY = 1.5
@@ -125,8 +127,9 @@ class _Walk:
             self.good = [n for n in self.good if n < night.shift.first]
         elif accepted:
             self.good = [number]
-        if night.state != "changed" and night.reference:
-            self.deviations.append(abs(self.values[number] - self._level(night.reference)))
+        if number:
+            before = range(max(0, number - NEAR), number)
+            self.deviations.append(abs(self.values[number] - self._level(before)))
         return night
 
     def _judged(self, number: int) -> Night:
@@ -137,11 +140,10 @@ class _Walk:
         if not reference:
             return Night("first")
         off = self.values[number] - self._level(reference)
-        shift = self._shift(off, number, reference)
         if abs(off) > max(ENORMOUS, self._limit(_CERTAIN, number)):
-            return Night("changed", shift, reference)
+            return Night("changed", self._shift(off, number, reference), reference)
         if abs(off) > max(self.least, self._limit(_OUTLYING, number)):
-            return Night("suspect", shift, reference)
+            return Night("suspect", self._shift(off, number, reference), reference)
         return Night("steady", None, reference)
 
     def _lasting(self, number: int, nights: int, tail: float) -> Night | None:
