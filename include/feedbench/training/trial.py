@@ -19,12 +19,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from feedbench.config import BASELINE, CEILING
+from feedbench.config import A_A_TWIN, BASELINE, CEILING
 from feedbench.dataset.index import read_photos
 from feedbench.errors import FeedbenchError, TrialFailed
 from feedbench.pipelines.build import Built, build, cache_bytes, constant, source
 from feedbench.pipelines.steps import RunValues
-from feedbench.pipelines.variants import Variant, available, chosen
+from feedbench.pipelines.variants import Variant, chosen
 from feedbench.records import Trial
 from feedbench.store import TrialFolder
 from feedbench.training.job import Job
@@ -198,9 +198,11 @@ class Measurement:
 
 
 def _variant(job: Job) -> Variant:
+    """The ceiling and the twin run the baseline's steps. Raises SettingsError for a name that this worker lacks."""
+    if job.variant == A_A_TWIN:
+        return chosen([BASELINE], a_a=True)[-1]
     name = BASELINE if job.variant == CEILING else job.variant
-    known = available(job.settings.variant_modules)
-    return known[name] if name in known else chosen([], a_a=True)[-1]
+    return chosen([name], job.settings.variant_modules)[-1]
 
 
 def _paths(photos: Any, job: Job) -> list[str]:
@@ -222,7 +224,9 @@ def _reason(error: BaseException) -> str:
         return str(error)
     lines = [line.strip() for line in re.sub(r"\{\{.*?\}\}", "", str(error)).splitlines() if line.strip()]
     message = lines[0] if lines else "no message"
-    in_step = re.fullmatch(r"Error in user-defined function passed to (\w+?)Dataset\S* .*? iterator: \S+: (.*)", message)
+    in_step = re.fullmatch(
+        r"Error in user-defined function passed to (\w+?)Dataset\S* .*? iterator: \S+: (.*)", message
+    )
     if in_step:
         return f"in a function of {in_step[1]}: {in_step[2][:300]}"
     return f"{type(error).__name__}: {message[:300]}"
