@@ -25,7 +25,7 @@ from pathlib import Path
 import simplejpeg
 
 from feedbench.config import Settings
-from feedbench.dataset.cores import cores
+from feedbench.dataset.cores import allowed_cores
 from feedbench.dataset.index import build_index
 from feedbench.dataset.synthetic import draw_photos
 from feedbench.progress import Silent
@@ -41,7 +41,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         photos = options.photos or _drawn(Path(folder) / "photos")
-        print(f"{cores()} cores, photos from {photos.name}")
+        print(f"{allowed_cores()} cores, photos from {photos.name}")
         index_rate(photos, options.runs)
         run = dag_overhead(photos, Path(folder))
         input_rate(photos, run, options.runs)
@@ -56,7 +56,7 @@ def index_rate(photos: Path, runs: int) -> None:
     for _ in range(runs):  # in turn, so that a slow minute hits both
         alone = len(files) / _seconds(lambda: [_decode(f) for f in files])
         indexed = len(files) / _seconds(lambda: build_index(photos, settings, Silent()))
-        ratios.append(indexed / (alone * cores()))
+        ratios.append(indexed / (alone * allowed_cores()))
     print(f"index: {_spread(ratios)} of one-core decoding times the cores")
 
 
@@ -83,7 +83,7 @@ def dag_overhead(photos: Path, folder: Path) -> Path:
 def input_rate(photos: Path, run: Path, runs: int) -> None:
     files = sorted(photos.glob("*/*.jpg"))
     limits = []
-    with concurrent.futures.ProcessPoolExecutor(cores()) as pool:
+    with concurrent.futures.ProcessPoolExecutor(allowed_cores()) as pool:
         list(pool.map(_decode, files, chunksize=16))  # starts the processes
         for _ in range(runs):
             limits.append(len(files) / _seconds(lambda: list(pool.map(_decode, files, chunksize=16))))

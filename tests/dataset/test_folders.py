@@ -3,6 +3,7 @@
 import os
 
 import pytest
+
 from feedbench.dataset.folders import class_root, count_photo_like, fingerprint, listing
 from feedbench.errors import InputError
 

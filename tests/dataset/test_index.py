@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from feedbench.config import Settings
 from feedbench.dataset.index import (
     COLUMNS,

@@ -4,9 +4,10 @@ import io
 
 import numpy as np
 import pytest
+from PIL import Image
+
 from feedbench.dataset.photo import Photo, examine
 from feedbench.dataset.synthetic import FLOWERS, draw, draw_photos
-from PIL import Image
 
 
 def pixels(content: bytes) -> np.ndarray:

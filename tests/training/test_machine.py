@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from feedbench.training import machine
 
 
@@ -20,15 +18,6 @@ def test_cores_follow_the_affinity():
     assert pinned[0] == "1"
     if whole[0] != "1":
         assert pinned[1] != whole[1]  # another class: their times are not compared
-
-
-@pytest.mark.parametrize(("quota", "cores"), [("max 100000", 8), ("150000 100000", 2), ("50000 100000", 1), (None, 8)])
-def test_cores_are_cut_by_a_cgroup_quota(tmp_path, monkeypatch, quota, cores):
-    if quota:
-        (tmp_path / "cpu.max").write_text(quota + "\n")
-    monkeypatch.setattr(machine, "_CGROUP", tmp_path)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    assert machine.allowed_cores() == cores
 
 
 def test_memory_is_cut_by_a_cgroup_limit(tmp_path, monkeypatch):

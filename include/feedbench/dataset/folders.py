@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from feedbench.dataset.cores import cores, in_order
+from feedbench.dataset.cores import allowed_cores, in_order
 from feedbench.errors import InputError
 from feedbench.progress import BYTES, Progress, tracked
 
@@ -90,7 +90,7 @@ def fingerprint(root: Path, progress: Progress) -> str:
     files = listing(root).files
     total = hashlib.sha256()
     sizes = [(root / file).stat().st_size for file in files]
-    with tracked(progress, "fingerprint", sum(sizes), BYTES) as advance, ThreadPoolExecutor(cores()) as pool:
+    with tracked(progress, "fingerprint", sum(sizes), BYTES) as advance, ThreadPoolExecutor(allowed_cores()) as pool:
         digests = in_order(pool, lambda file: _digest(root / file), files)
         for file, size, digest in zip(files, sizes, digests, strict=True):
             total.update(f"{file}\0{digest}\n".encode())

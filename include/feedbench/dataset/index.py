@@ -14,7 +14,7 @@ import pandas as pd
 from upath import UPath
 
 from feedbench.config import Settings
-from feedbench.dataset.cores import cores, in_order
+from feedbench.dataset.cores import allowed_cores, in_order
 from feedbench.dataset.folders import class_root, listing
 from feedbench.dataset.keep import Fetched
 from feedbench.dataset.photo import Photo, Unusable, examine
@@ -59,7 +59,10 @@ def _examine_all(root: Path, progress: Progress) -> tuple[pd.DataFrame, pd.DataF
     listed = listing(classes)
     inside = "" if classes == root else f"{classes.relative_to(root).as_posix()}/"
     rows, rejects = [], [(inside + file, reason) for file, reason in listed.strays]
-    with tracked(progress, "index", len(listed.files), "photos") as advance, ThreadPoolExecutor(cores()) as pool:
+    with (
+        tracked(progress, "index", len(listed.files), "photos") as advance,
+        ThreadPoolExecutor(allowed_cores()) as pool,
+    ):
         results = in_order(pool, lambda file: _examine_file(classes / file), listed.files)
         for file, result in zip(listed.files, results, strict=True):
             if isinstance(result, str):

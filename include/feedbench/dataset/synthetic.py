@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from feedbench.dataset.cores import cores, in_order
+from feedbench.dataset.cores import allowed_cores, in_order
 from feedbench.progress import Progress, tracked
 
 DRAWING_VERSION = 1
@@ -34,7 +34,7 @@ def draw_photos(folder: Path, photos: int, seed: int, progress: Progress) -> Non
     """`photos` JPEGs in five class folders, evenly; those that a killed try has left are kept."""
     for name in FLOWERS:
         (folder / name).mkdir(parents=True, exist_ok=True)
-    with tracked(progress, "draw", photos, "photos") as advance, ThreadPoolExecutor(cores()) as pool:
+    with tracked(progress, "draw", photos, "photos") as advance, ThreadPoolExecutor(allowed_cores()) as pool:
         for _ in in_order(pool, lambda number: _save(folder, seed, number), range(photos)):
             advance(1)
 

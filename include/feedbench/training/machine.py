@@ -2,14 +2,13 @@
 
 import hashlib
 import importlib.metadata
-import math
-import os
 import platform
 import subprocess
 from pathlib import Path
 
 import psutil
 
+from feedbench.dataset.cores import allowed_cores
 from feedbench.records import Machine
 from feedbench.units import BYTES_PER_MB
 
@@ -50,13 +49,6 @@ def fingerprint() -> Machine:
     )
 
 
-def allowed_cores() -> int:
-    """Cores this process may use: its affinity, cut by a cgroup v2 quota (rounded up)."""
-    affinity = len(os.sched_getaffinity(0))
-    quota = _cgroup_quota()
-    return affinity if quota is None else max(1, min(affinity, math.ceil(quota)))
-
-
 def allowed_memory_mb() -> int:
     """Memory this process may use: physical, cut by a cgroup v2 limit."""
     total = psutil.virtual_memory().total
@@ -78,11 +70,6 @@ def oom_kills() -> int | None:
 def _machine_class(cpu_model: str, cores: int, memory_mb: int, gpus: tuple[str, ...]) -> str:
     """Memory counts in whole GB: the same machine reports a few MB more or less after a kernel update."""
     return _digest(f"{cpu_model}|{cores}|{round(memory_mb / 1000)}|{gpus}")
-
-
-def _cgroup_quota() -> float | None:
-    quota, _, period = (_read(_CGROUP / "cpu.max") or "max").partition(" ")
-    return None if quota == "max" else int(quota) / int(period)
 
 
 def _cpu_model() -> str:
