@@ -141,6 +141,17 @@ def test_a_failed_baseline_leaves_the_others_without_a_speed_up_but_with_their_t
     assert comparison.next_steps == ()
 
 
+def test_a_baseline_that_died_before_its_first_batch_makes_no_other_variant_invalid(planted):
+    died = failed("signal 9")
+    run = planted(ARTICLE).change(
+        "naive", lambda e: replace(died(e), trial=died(e).trial.model_copy(update={"batch_digest": None}))
+    )
+    comparison = judged(run)
+    assert {r.name: r.status for r in comparison.variants if r.name != "naive"} == dict.fromkeys(
+        ("prefetch", "parallel_map", "parallel_map_prefetch"), "ok"
+    )
+
+
 def test_trials_of_another_kind_of_machine_are_never_compared_silently(planted):
     run = planted(ARTICLE).change(
         "prefetch",

@@ -53,7 +53,7 @@ def compare(run: Run, evidence: Sequence[Evidence], xprof: Callable[[Evidence], 
         batch_size=run.settings.batch_size,
         warnings=tuple(_warnings(run, evidence, family, home)),
     )
-    return comparison.model_copy(update={"verdict": verdict_sentence(comparison, run)})
+    return comparison.model_copy(update={"verdict": verdict_sentence(comparison)})
 
 
 def settled(run: Run, evidence: Sequence[Evidence]) -> bool:

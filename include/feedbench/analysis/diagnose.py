@@ -37,18 +37,14 @@ def diagnose(wait_share: float | None, utilisation: float | None, no_trace: str 
         return Diagnosis(trace, "by the trace alone: no ceiling was measured")
     if abs(_RANK[trace] - _RANK[clock]) < 2:
         return Diagnosis(clock)  # neighbours agree within the width of the lines; the clock was not disturbed
-    waiting = f"waits {share(wait_share)} of a profiled step"
-    if trace == "compute-bound":
-        # Nothing waits, yet the step is longer than with no input work at all: both share the same cores.
-        return Diagnosis(
-            "balanced",
-            f"the witnesses disagree: it {waiting}, but reaches {share(utilisation)} of the ceiling; "
-            "input work takes cores from the train step, or the profiled steps were not typical",
-        )
+    # Nothing waits, yet the step is longer than with no input work at all: both share the same cores.
+    cause = (
+        "input work takes cores from the train step" if trace == "compute-bound" else "the profiler slowed the input"
+    )
     return Diagnosis(
         "balanced",
-        f"the witnesses disagree: it {waiting}, but reaches {share(utilisation)} of the ceiling; "
-        "the profiler slowed the input, or the profiled steps were not typical",
+        f"the witnesses disagree: it waits {share(wait_share)} of a profiled step, but reaches {share(utilisation)} of "
+        f"the ceiling; {cause}, or the profiled steps were not typical",
     )
 
 

@@ -38,7 +38,7 @@ def result(
     seen = typical(good)
     row |= _times(spec, good, family, settings)
     row |= _limits(good, seen, ceiling_ms, row["step_time_ms"].mean)
-    row |= _typical_round(good, seen, xprof)
+    row |= _typical_round(seen, xprof)
     if row["input_only_ms"]:
         ran = check.pipeline.executed or spec.declared
         row["what_if"] = what_if(row["input_only_ms"], ran[-1] == "Prefetch", settings.batch_size)
@@ -73,9 +73,7 @@ def _limits(good: Sequence[Evidence], seen: Evidence, ceiling_ms: float | None, 
     }
 
 
-def _typical_round(
-    good: Sequence[Evidence], seen: Evidence, xprof: Callable[[Evidence], XprofStatement]
-) -> dict[str, Any]:
+def _typical_round(seen: Evidence, xprof: Callable[[Evidence], XprofStatement]) -> dict[str, Any]:
     """What the pictures and details are drawn from."""
     return {
         "profile": seen.logdir if seen.profile else None,

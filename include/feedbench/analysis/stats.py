@@ -39,10 +39,6 @@ class Estimate:
     low: float
     high: float
 
-    @property
-    def excludes_one(self) -> bool:
-        return self.low > 1 or self.high < 1
-
 
 @dataclass(frozen=True)
 class Family:

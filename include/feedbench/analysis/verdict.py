@@ -2,11 +2,11 @@
 
 from feedbench.analysis.diagnose import GOOD_UTILISATION
 from feedbench.config import A_A_TWIN
-from feedbench.records import Comparison, Run, VariantResult
+from feedbench.records import Comparison, VariantResult
 from feedbench.units import share, times
 
 
-def verdict_sentence(comparison: Comparison, run: Run) -> str:
+def verdict_sentence(comparison: Comparison) -> str:
     results = {result.name: result for result in comparison.variants}
     baseline = results[comparison.baseline]
     if not comparison.fastest:

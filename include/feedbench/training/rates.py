@@ -6,7 +6,7 @@ on a few photos, with nothing else running, warm.
 """
 
 import time
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from feedbench.pipelines.build import as_written
@@ -55,8 +55,8 @@ def _apply(dataset: Any, steps: list[Any], values: RunValues) -> Any:
 
 def _in_folder(values: RunValues, name: str) -> RunValues:
     folder = values.scratch / name
-    Path(folder).mkdir()
-    return RunValues(values.image_size, values.batch_size, values.shuffle_buffer, values.seed, folder)
+    folder.mkdir()
+    return replace(values, scratch=folder)
 
 
 def _drain(dataset: Any) -> None:
