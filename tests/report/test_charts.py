@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import matplotlib as mpl
 import pytest
+
 from feedbench.report.charts import draw
 from feedbench.report.series import pictures
 from feedbench.report.svg import COLOUR

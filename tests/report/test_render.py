@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
 from feedbench.records import Change, Changes, Interval, NextStep
 from feedbench.report.render import render
 

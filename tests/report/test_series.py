@@ -1,4 +1,5 @@
 import pytest
+
 from feedbench.records import Span, Timeline, TimelineStep
 from feedbench.report.series import pictures, thinned
 
@@ -36,6 +37,11 @@ def test_failed_variants_are_in_no_picture(emulated):
 def test_one_lonely_variant_has_no_speed_ups_to_show(make):
     comparison = make.comparison(make.variant("naive", "", ("A",), 20.6, 21.0))
     assert "speed-ups" not in [p.anchor for p in pictures(comparison, comparison.variants)]
+
+
+def test_two_variants_have_one_speed_up_to_show(make):
+    naive, prefetch = make.variant("naive", "", ("A",), 20.6, 21.0), make.variant("prefetch", "", ("A",), 0.6, 21.0)
+    assert picture(make.comparison(naive, prefetch), "speed-ups").series.names == ("prefetch",)
 
 
 def test_thinning_keeps_the_spikes_within_the_limit():

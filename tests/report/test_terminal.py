@@ -1,7 +1,8 @@
 import io
 
-from feedbench.report.terminal import summary
 from rich.console import Console
+
+from feedbench.report.terminal import summary
 
 
 def printed(comparison):

@@ -1,4 +1,5 @@
 import pytest
+
 from feedbench.records import Blocking, Changes, Profile, Stage
 from feedbench.report.details import compared_chain
 from feedbench.report.view import build_view
@@ -72,12 +73,6 @@ def test_failed_and_invalid_variants_are_rows_with_their_reason_across_the_table
     assert failed.cells[1].text.startswith("failed: signal 9, probably out of memory")
     assert invalid.cells[1].text == "invalid: executed MapAndBatch, Prefetch; not declared"
     assert len(failed.cells) == len(invalid.cells) == 2
-
-
-def test_a_lost_round_is_told_in_the_note(emulated, make):
-    view = build_view(emulated, make.run(emulated))
-    assert "2 of 3 rounds gave a result" in cells_of(view, "parallel_map_prefetch")["note"].text
-    assert "rounds" not in cells_of(view, "prefetch")["note"].text
 
 
 def test_forecasts_stand_beside_the_measured_time_with_a_signed_error(make):

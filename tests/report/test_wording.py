@@ -1,4 +1,5 @@
 import pytest
+
 from feedbench.records import Device, Interval
 from feedbench.report import wording
 

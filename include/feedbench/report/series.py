@@ -159,13 +159,10 @@ def _parts(variant: VariantResult, ceiling_ms: float | None) -> tuple[float, flo
 
 def _speed_ups(comparison: Comparison, measured: Sequence[VariantResult]) -> Picture | None:
     compared = [(variant, variant.speedup) for variant in measured if variant.speedup]
-    if len(compared) < 2:
+    if not compared:
         return None
     baseline = shortened(comparison.baseline, NAME_LENGTH)
-    labels = tuple(
-        "baseline" if variant.name == comparison.baseline else f"{units.times(speedup.value)} {interval_times(speedup)}"
-        for variant, speedup in compared
-    )
+    labels = tuple(f"{units.times(speedup.value)} {interval_times(speedup)}" for _, speedup in compared)
     names = tuple(_name(variant) for variant, _ in compared)
     return Picture(
         "speed-ups",

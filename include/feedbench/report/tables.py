@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from feedbench import units
+from feedbench.analysis.diagnose import GOOD_UTILISATION
 from feedbench.records import Change, Comparison, NextStep, VariantResult
 from feedbench.report import wording
 from feedbench.report.layout import Cell, Column, Row, Table, Tone
 
-GOOD_UTILISATION = 0.9
-"""MLPerf Storage's line."""
 LONGEST_NAME = 80
 """Characters of a name in a table; variant by variant it stands in full."""
 _VERDICT_TONES: Mapping[str, Tone] = {"input-bound": "warn", "compute-bound": "good", "not measured": "muted"}
@@ -28,12 +27,7 @@ _COLUMNS = (
 _CHANGE = Column("change", "m-change", kind="word")
 
 
-def variants_table(
-    comparison: Comparison,
-    variants: Sequence[VariantResult],
-    anchors: Mapping[str, str],
-    planned_rounds: Mapping[str, int],
-) -> Table:
+def variants_table(comparison: Comparison, variants: Sequence[VariantResult], anchors: Mapping[str, str]) -> Table:
     """One row a variant, linked to its anchor if it has one; a change column when there are nights to compare with."""
     compares = comparison.history is not None and comparison.history.compared_with is not None
     changes = {change.variant: change for change in comparison.history.changes} if comparison.history else {}
@@ -42,7 +36,7 @@ def variants_table(
         name = Cell(
             wording.shortened(variant.name, LONGEST_NAME), detail=variant.why, href=anchors.get(variant.name, "")
         )
-        cells = (name, *_results(comparison, variant, planned_rounds.get(variant.name, 0)))
+        cells = (name, *_results(comparison, variant))
         change = (_change(changes.get(variant.name), variant.status),) if compares else ()
         mark, tone = ("★", "good") if variant.name in comparison.fastest else ("", "")
         rows.append(Row((*change, *cells), mark, tone, header=len(change)))
@@ -59,7 +53,7 @@ def _change(change: Change | None, status: str) -> Cell:
     return Cell(text, detail="accepted" if change.accepted else "", tone=tone)
 
 
-def _results(comparison: Comparison, variant: VariantResult, planned: int) -> tuple[Cell, ...]:
+def _results(comparison: Comparison, variant: VariantResult) -> tuple[Cell, ...]:
     if variant.status != "ok":
         return (Cell(f"{variant.status}: {variant.reason or 'no reason recorded'}", tone="bad"),)
     time = variant.step_time_ms
@@ -72,7 +66,7 @@ def _results(comparison: Comparison, variant: VariantResult, planned: int) -> tu
         Cell(units.mb(variant.peak_rss_mb)),
         Cell(units.mb(variant.cache_mb)),
         Cell(variant.verdict, _slowest(variant), tone=_VERDICT_TONES.get(variant.verdict, "")),
-        Cell(_note(variant, planned)),
+        Cell(wording.sentences((variant.verdict_reason, *variant.notes))),
     )
 
 
@@ -95,11 +89,6 @@ def _slowest(variant: VariantResult) -> str:
     """Where input limits nothing, its slowest stage is no news."""
     named = variant.slowest_stage and variant.verdict != "compute-bound"
     return f"slowest stage: {variant.slowest_stage}" if named else ""
-
-
-def _note(variant: VariantResult, planned: int) -> str:
-    missing = f"{variant.rounds} of {planned} rounds gave a result" if variant.rounds < planned else None
-    return wording.sentences((variant.verdict_reason, missing, *variant.notes))
 
 
 def next_steps_table(steps: Sequence[NextStep]) -> Table | None:

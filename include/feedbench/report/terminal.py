@@ -20,7 +20,7 @@ def summary(comparison: Comparison, console: Console | None = None) -> str:
     """The comparison as lines for `console` (default: standard output), coloured where that is a terminal."""
     console = console or Console(width=None if sys.stdout.isatty() else _WIDTH_OF_A_LOG)
     comparison = wording.visible(comparison)
-    table = variants_table(comparison, ordered(comparison), anchors={}, planned_rounds={})
+    table = variants_table(comparison, ordered(comparison), anchors={})
     measured, failures = _lines(table)
     # Text, not str, everywhere: no name is read as console mark-up.
     parts = [Text(comparison.verdict, style="bold"), Text(""), *([measured] if measured.row_count else []), *failures]

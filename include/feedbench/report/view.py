@@ -69,7 +69,7 @@ def build_view(comparison: Comparison, run: Run) -> View:
         labels=_labels(comparison, run),
         facts=_facts(comparison, run),
         history=_history(comparison),
-        variants=variants_table(comparison, variants, anchors, _planned_rounds(run)),
+        variants=variants_table(comparison, variants, anchors),
         fastest_note=fastest_note(comparison),
         next_steps=next_steps_table(comparison.next_steps),
         forecasts=forecasts_table(variants),
@@ -87,11 +87,6 @@ def build_view(comparison: Comparison, run: Run) -> View:
 def ordered(comparison: Comparison) -> tuple[VariantResult, ...]:
     """The baseline first, the others as given."""
     return tuple(sorted(comparison.variants, key=lambda variant: variant.name != comparison.baseline))
-
-
-def _planned_rounds(run: Run) -> dict[str, int]:
-    names = [trial.variant for trial in run.trials]
-    return {name: names.count(name) for name in set(names)}
 
 
 # ---- the head ------------------------------------------------------------------------------------------------------
