@@ -3,12 +3,14 @@
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from feedbench.errors import InputError
 from feedbench.records import (
     Device,
     InputWait,
     Kernel,
+    Layer,
     MemoryUse,
     Op,
     Profile,
@@ -139,7 +141,7 @@ class _Summary:
         host = {(op.name, op.type): op.total for op in self.host.ops.values()}
         return (*_top(self.device.ops, "device"), *_top(host, "host"))
 
-    def _layers(self):
+    def _layers(self) -> tuple[Layer, ...]:
         steps = len(self.steps)
         on_host = {op.name: op.in_model.self_ps for op in self.host.ops.values() if op.in_model.count}
         on_device: dict[str, int] = {}
@@ -219,9 +221,11 @@ def _mean(values_ps: Sequence[int]) -> float | None:
     return statistics.fmean(values_ps) / PS_PER_MS if values_ps else None
 
 
-def _top(ops: dict[tuple[str, str], Tally], where) -> tuple[Op, ...]:
-    total = sum(tally.self_ps for tally in ops.values())
-    longest = sorted(ops.items(), key=lambda item: -item[1].self_ps)[:TOP_OPS]
+def _top(ops: dict[tuple[str, str], Tally], where: Literal["host", "device"]) -> tuple[Op, ...]:
+    # Damaged events can leave an op with less than no time of its own; it has no share in the rest.
+    counted = {name: tally for name, tally in ops.items() if tally.self_ps > 0}
+    total = sum(tally.self_ps for tally in counted.values())
+    longest = sorted(counted.items(), key=lambda item: -item[1].self_ps)[:TOP_OPS]
     return tuple(
         Op(
             name=_clean(name),
@@ -232,7 +236,6 @@ def _top(ops: dict[tuple[str, str], Tally], where) -> tuple[Op, ...]:
             share=tally.self_ps / total,
         )
         for (name, kind), tally in longest
-        if tally.self_ps > 0
     )
 
 
