@@ -26,7 +26,10 @@ class After:
             if seen[0] == self.photo:
                 {"raise": self.fail, "kill": self.kill, "hang": self.hang}[self.what]()
             return label
-        return dataset.map(lambda image, label: (image, tf.ensure_shape(tf.py_function(act, [image, label], tf.int32), [])))
+        def act_first(image, label):
+            return image, tf.ensure_shape(tf.py_function(act, [image, label], tf.int32), [])
+
+        return dataset.map(act_first)
 
     def fail(self): raise ValueError("planted: photo 60 is cursed")
     def kill(self): os.kill(os.getpid(), signal.SIGKILL)

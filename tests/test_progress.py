@@ -4,8 +4,9 @@ import io
 from contextlib import suppress
 
 import pytest
-from feedbench.progress import BYTES, Bar, Lines, progress_for, tracked
 from rich.console import Console
+
+from feedbench.progress import BYTES, Bar, Lines, progress_for, tracked
 
 
 class Clock:

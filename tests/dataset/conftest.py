@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+
 from feedbench.progress import Silent
 from feedbench.store import Store
-from PIL import Image
 
 
 def photo(seed: int = 0, size: tuple[int, int] = (32, 24), kind: str = "JPEG", mode: str = "RGB", **options) -> bytes:

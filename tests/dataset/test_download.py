@@ -4,6 +4,7 @@ import hashlib
 import random
 
 import pytest
+
 from feedbench.dataset.download import Expected, Patience, current_version, download, shown
 from feedbench.errors import InputError
 

@@ -7,8 +7,9 @@ import zlib
 from pathlib import Path
 
 import pytest
-from feedbench.dataset.photo import Photo, Unusable, examine
 from PIL import Image
+
+from feedbench.dataset.photo import Photo, Unusable, examine
 
 REAL_DATA = os.environ.get("FEEDBENCH_REAL_DATA")
 ODD = sorted(Path(REAL_DATA, "odd_images").iterdir()) if REAL_DATA else []

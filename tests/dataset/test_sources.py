@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from feedbench.config import Settings
 from feedbench.dataset import sources
 from feedbench.dataset.folders import fingerprint, listing

@@ -7,6 +7,7 @@ import tarfile
 import zipfile
 
 import pytest
+
 from feedbench.dataset import unpack as module
 from feedbench.dataset.unpack import unpack
 from feedbench.errors import InputError

@@ -5,6 +5,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+
 from feedbench.dataset import weights
 from feedbench.dataset.download import Expected, Patience
 from feedbench.dataset.weights import check_weights, fetch_weights
