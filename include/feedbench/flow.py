@@ -1,6 +1,6 @@
 """The verbs of a run, one for each task of the DAG; the CLI calls the same ones in a loop.
 
-    fetch -> index -> plan -> train[variant, round] -> compare -> gate
+    download -> index -> plan -> train[variant, round] -> compare -> gate
 
 What passes between them on disk goes through `store.py`; what they return are small dicts of plain values,
 fit for XCom.
@@ -11,6 +11,7 @@ import random
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from feedbench.config import CEILING, METHOD_VERSION, Settings
 from feedbench.dataset.index import build_index, dataset_record, read_index, write_index
 from feedbench.dataset.sources import Fetched, check_source, expected_photos, fetch, localise
 from feedbench.dataset.weights import check_weights, fetch_weights
-from feedbench.errors import InputError, Regressed, SettingsError, TrialFailed
+from feedbench.errors import InputError, MissingFile, Regressed, SettingsError, TrialFailed
 from feedbench.history.judgement import change_sentence, judge
 from feedbench.history.nights import History, night_of
 from feedbench.pipelines.build import cache_bytes
@@ -33,6 +34,7 @@ from feedbench.records import (
     Comparison,
     Machine,
     PlannedTrial,
+    Profile,
     Run,
     RunSummary,
     Trial,
@@ -162,6 +164,9 @@ def train(store: Store, run_id: str, planned: Mapping[str, Any], progress: Progr
 def _run_locally(store: Store, folder: RunFolder, run: Run, planned: PlannedTrial, progress: Progress) -> Trial:
     """The trial in a local folder: in place when the store is one, else uploaded at the end, trial.json last."""
     target = folder.trial(planned)
+    if not store.is_local:
+        with suppress(FileNotFoundError):  # what a try before this one uploaded must not pass for this one's
+            target.path.fs.rm(target.path.path, recursive=True)
     with scratch_folder(f"{run.run_id}-{planned.variant}-{planned.round}") as scratch:
         (cache := scratch / "cache").mkdir()
         out = Path(target.path) if store.is_local else scratch / "trial"
@@ -221,10 +226,12 @@ def _with_history(store: Store, folder: RunFolder, run: Run, comparison: Compari
 
 
 def write_report(folder: RunFolder, run: Run, comparison: Comparison) -> None:
+    """report.html, report.md and summary.json; the machine they tell is the one that trained, where a trial told it."""
+    run = run.model_copy(update={"machine": _measured_on(folder, run) or run.machine})
     report = render(comparison, run)
     write_bytes(folder.report_md, report.markdown.encode())
     write_bytes(folder.report_html, report.html.encode())
-    folder.write_summary(RunSummary.of(run, comparison, _measured_on(folder, run)))
+    folder.write_summary(RunSummary.of(run, comparison))
 
 
 def _measured_on(folder: RunFolder, run: Run) -> Machine | None:
@@ -289,15 +296,20 @@ def _exists(folder: RunFolder, planned: PlannedTrial) -> bool:
 
 
 def _evidence(trial_folder: TrialFolder, planned: PlannedTrial, folder: RunFolder) -> Evidence:
-    """A trial's record and profile, read from the files; a missing record says why it may be missing."""
+    """A trial's record and profile, read from the files; what is missing or cannot be read has its reason."""
     logdir = str(trial_folder.logdir.relative_to(folder.path))
     try:
         trial = trial_folder.read_trial()
-    except InputError:
+    except MissingFile:
         return Evidence(planned, None, None, logdir)
+    except InputError as error:
+        return Evidence(planned, None, None, logdir, unreadable=str(error))
     files = trial_folder.xplanes() if trial.status == "ok" else []
-    if len(files) != 1:
+    if not files:
         return Evidence(planned, trial, None, logdir)
+    if len(files) > 1:
+        reason = f"{len(files)} profiles lie there, and nothing tells which is this trial's"
+        return Evidence(planned, trial, Profile(file=logdir, status="unusable", reason=reason), logdir)
     with tempfile.TemporaryDirectory() as copies:
         profile = read_profile(local_file(files[0], Path(copies)))
     profile = profile.model_copy(update={"file": files[0].name})

@@ -21,11 +21,13 @@ class Evidence:
     profile: Profile | None
     logdir: str
     """TensorBoard's folder, relative to the run's."""
+    unreadable: str | None = None
+    """Why a record that is there is no trial's."""
 
     @property
     def failure(self) -> str | None:
         if self.trial is None:
-            return NO_RECORD
+            return self.unreadable or NO_RECORD
         return self.trial.reason or "failed" if self.trial.status == "failed" else None
 
 

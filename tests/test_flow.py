@@ -1,0 +1,98 @@
+"""What the verbs make of the files that trials leave, in a folder and in an object store."""
+
+import pytest
+
+from feedbench import flow
+from feedbench.config import Settings
+from feedbench.progress import Silent
+from feedbench.records import Comparison, DataSet, Machine, PlannedTrial, Run, Trial
+from feedbench.store import Store, write_bytes
+
+PLANNED = PlannedTrial(variant="naive", round=1)
+
+
+def machine(hostname: str) -> Machine:
+    return Machine(
+        machine_class=hostname, hostname=hostname, cpu_model="c", cores=2, memory_mb=8000, kernel="6", python="3.11",
+        packages={},
+    )  # fmt: skip
+
+
+def trial(**changes) -> Trial:
+    fields = {"run_id": "r", "variant": "naive", "round": 1, "status": "ok", "started_at": "", "finished_at": ""}
+    return Trial(**(fields | {"machine": machine("gpu-worker")} | changes))
+
+
+@pytest.fixture(params=["folder", "memory"])
+def store(request, tmp_path):
+    return Store(tmp_path if request.param == "folder" else f"memory://{tmp_path.name}")
+
+
+@pytest.fixture
+def run(store, tmp_path):
+    (tmp_path / "photos").mkdir()
+    data = DataSet(
+        source="s", path=str(tmp_path / "photos"), fingerprint="f", classes=("a", "b"), photos=60, rejects=0,
+        train_photos=32, validation_photos=12,
+    )  # fmt: skip
+    run = Run(
+        run_id="r", created_at="2026-01-01T00:00:00+00:00", settings=Settings(), method_version=1, data=data,
+        variants=(), trials=(PLANNED,), machine=machine("planner"),
+    )  # fmt: skip
+    store.run("r").write_run(run)
+    write_bytes(store.run("r").index, b"")
+    return run
+
+
+def evidence(store):
+    return flow._evidence(store.run("r").trial(PLANNED), PLANNED, store.run("r"))
+
+
+def test_a_record_that_cannot_be_read_is_told_from_one_that_is_not_there(store, run):
+    assert "no result was written" in evidence(store).failure
+    write_bytes(store.run("r").trial(PLANNED).path / "trial.json", b'{"schema_version": 99}')
+    assert "schema_version 99, but this Feedbench reads up to" in evidence(store).failure
+
+
+def test_two_profiles_of_one_trial_are_none_with_the_reason(store, run):
+    folder = store.run("r").trial(PLANNED)
+    folder.write_trial(trial())
+    for time in ("1", "2"):
+        write_bytes(folder.logdir / "plugins" / "profile" / time / "h.xplane.pb", b"x")
+    assert evidence(store).profile.reason.startswith("2 profiles lie there")
+
+
+def test_a_new_try_leaves_nothing_of_the_one_before(store, run, monkeypatch):
+    folder = store.run("r").trial(PLANNED)
+    write_bytes(folder.logdir / "plugins" / "profile" / "1" / "h.xplane.pb", b"old")
+    folder.write_trial(trial(status="failed", reason="the try before"))
+
+    def lost(job, progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(flow, "run_trial", lost)
+    with pytest.raises(KeyboardInterrupt):
+        flow.train(store, "r", PLANNED.model_dump(), Silent())
+    if not store.is_local:  # a local folder is emptied by run_trial itself
+        assert "no result was written" in evidence(store).failure
+        assert folder.xplanes() == []
+
+
+def test_the_machine_told_is_the_one_that_trained(store, run):
+    """The planner sits on another one in a stack with a GPU worker."""
+    folder = store.run("r")
+    folder.trial(PLANNED).write_trial(trial())
+    comparison = Comparison(
+        run_id="r",
+        verdict="v",
+        baseline="naive",
+        fastest=(),
+        accelerator=None,
+        ceiling_ms=None,
+        variants=(),
+        batch_size=8,
+    )
+    flow.write_report(folder, run, comparison)
+    assert "gpu-worker" in folder.report_md.read_text()
+    assert "planner" not in folder.report_md.read_text()
+    assert folder.read_summary().machine.hostname == "gpu-worker"
