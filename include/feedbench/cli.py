@@ -1,7 +1,7 @@
 """The command line: the verbs of `flow.py` without Airflow, and the parts by themselves.
 
-Exit codes: 0 done, 1 a variant failed or was invalid (the report is written), 2 bad usage or settings (nothing was
-run), 3 unusable input.
+Exit codes: 0 done, 1 a variant failed, was invalid or regressed (the report is written), 2 bad usage or settings
+(nothing was run), 3 unusable input.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from feedbench import flow
+from feedbench import cli_history, flow
 from feedbench.config import Settings
 from feedbench.errors import FeedbenchError, InputError, TrialFailed
 from feedbench.progress import progress_for
@@ -138,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("run_dir", help="a folder runs/<run_id>")
     variants = _verb(verbs, "variants", _variants, "list the variants")
     variants.add_argument("--variant-modules", type=_names, help=Settings.model_fields["variant_modules"].description)
+    cli_history.add_verbs(verbs, _verb)
     return parser
 
 
@@ -167,7 +168,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _default(value: Any) -> str:
-    return {None: "none", (): "all" if value == () else ""}.get(value, str(value))
+    return "empty" if value in (None, ()) else str(value)
 
 
 def _metavar(annotation: Any) -> str:

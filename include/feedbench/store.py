@@ -233,20 +233,14 @@ def read(path: UPath, kind: type[_D]) -> _D:
         raise MissingFile(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    return parse(content, kind, str(path))
-
-
-def parse(content: bytes, kind: type[_D], name: str) -> _D:
-    """A document from its JSON, migrated when it is of an older schema. Raises InputError, which calls it `name`."""
     try:
         return kind.model_validate(_migrated(from_json(content)))
     except ValidationError as error:
         first = error.errors()[0]
-        raise InputError(
-            f"{name}: not a {kind.__name__} record: {'.'.join(map(str, first['loc']))} {first['msg']}"
-        ) from None
+        reason = f"{'.'.join(map(str, first['loc']))} {first['msg']}"
     except ValueError as error:
-        raise InputError(f"{name}: not a {kind.__name__} record: {error}") from None
+        reason = str(error)
+    raise InputError(f"{path}: not a {kind.__name__} record: {reason}")
 
 
 def _migrated(content: Any) -> Any:
