@@ -332,7 +332,7 @@ def emulated() -> Comparison:
         *healthy_variants(),
         next_steps=(
             NextStep(change="prefetch with the file's own variant", forecast_ms=46.0, gain=0.012, memory_mb=38.5),
-            NextStep(change="parallel map over 2 cores", forecast_ms=45.6, gain=0.021, memory_mb=4.8, measured_ms=46.4),
+            NextStep(change="parallel map over 2 cores", forecast_ms=45.6, gain=0.021, memory_mb=4.8),
             NextStep(change="cache as uint8 after decoding", forecast_ms=45.4, gain=0.025, memory_mb=45.2),
         ),
         noise_floor=0.011,
