@@ -5,7 +5,7 @@ import pytest
 from feedbench import flow
 from feedbench.config import Settings
 from feedbench.progress import Silent
-from feedbench.records import Comparison, DataSet, Machine, PlannedTrial, Run, Trial
+from feedbench.records import Comparison, DataSet, Machine, PlannedTrial, Profile, Run, Trial
 from feedbench.store import Store, write_bytes
 
 PLANNED = PlannedTrial(variant="naive", round=1)
@@ -60,6 +60,17 @@ def test_two_profiles_of_one_trial_are_none_with_the_reason(store, run):
     for time in ("1", "2"):
         write_bytes(folder.logdir / "plugins" / "profile" / time / "h.xplane.pb", b"x")
     assert evidence(store).profile.reason.startswith("2 profiles lie there")
+
+
+def test_what_was_read_of_a_removed_profile_is_kept(store, run):
+    """`prune` removes profiles; a report that is written anew afterwards says as much as before."""
+    folder = store.run("r").trial(PLANNED)
+    folder.write_trial(trial())
+    folder.write_profile(Profile(file="h.xplane.pb", status="ok", executed_pipeline=("TensorSlice", "Map")))
+    assert evidence(store).profile.executed_pipeline == ("TensorSlice", "Map")
+    assert flow._xprof_reader(store.run("r"))(evidence(store)).reason == "no profiles are there, not one"
+    folder.write_trial(trial(status="failed", reason="killed"))
+    assert evidence(store).profile is None
 
 
 def test_a_new_try_leaves_nothing_of_the_one_before(store, run, monkeypatch):

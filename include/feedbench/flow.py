@@ -306,7 +306,7 @@ def _evidence(trial_folder: TrialFolder, planned: PlannedTrial, folder: RunFolde
         return Evidence(planned, None, None, logdir, unreadable=str(error))
     files = trial_folder.xplanes() if trial.status == "ok" else []
     if not files:
-        return Evidence(planned, trial, None, logdir)
+        return Evidence(planned, trial, _read_before(trial_folder) if trial.status == "ok" else None, logdir)
     if len(files) > 1:
         reason = f"{len(files)} profiles lie there, and nothing tells which is this trial's"
         return Evidence(planned, trial, Profile(file=logdir, status="unusable", reason=reason), logdir)
@@ -317,13 +317,23 @@ def _evidence(trial_folder: TrialFolder, planned: PlannedTrial, folder: RunFolde
     return Evidence(planned, trial, profile, logdir)
 
 
+def _read_before(trial_folder: TrialFolder) -> Profile | None:
+    """What an earlier comparison read from a profile that has been removed since, to save room."""
+    try:
+        return trial_folder.read_profile()
+    except InputError:
+        return None
+
+
 def _xprof_reader(folder: RunFolder) -> Callable[[Evidence], XprofStatement]:
     """xprof's own statement on one trial; asked for one trial a variant, for it is slow."""
 
     def read(evidence: Evidence) -> XprofStatement:
-        file = folder.trial(evidence.planned).xplanes()[0]
+        files = folder.trial(evidence.planned).xplanes()
+        if len(files) != 1:
+            return XprofStatement(available=False, reason=f"{len(files) or 'no'} profiles are there, not one")
         with tempfile.TemporaryDirectory() as copies:
-            return xprof_statement(local_file(file, Path(copies)))
+            return xprof_statement(local_file(files[0], Path(copies)))
 
     return read
 
