@@ -57,6 +57,10 @@ def test_a_slower_level_is_told_every_night_until_it_is_gone():
     assert states(nights(*[0] * 10, *[0.1] * 15, 0, 0), min_effect=0.02) == "f.........s" + "c" * 14 + ".."
 
 
+def test_a_change_is_not_learned_as_noise_when_nights_are_few():
+    assert states(nights(0, 0, 0.7, 0.7, 0.7, 0.7, noise=0.002)) == "f.cccc"
+
+
 def test_an_accepted_level_is_the_reference_from_then_on():
     series = nights(*[0] * 10, *[0.1] * 6, 0.2, 0.2)
     assert states(series, accepted={12}) == "f.........scc...sc"

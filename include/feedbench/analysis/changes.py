@@ -127,9 +127,9 @@ class _Walk:
             self.good = [n for n in self.good if n < night.shift.first]
         elif accepted:
             self.good = [number]
-        if number:
-            before = range(max(0, number - NEAR), number)
-            self.deviations.append(abs(self.values[number] - self._level(before)))
+        began = night.shift.first if night.state == "changed" else 0
+        if neighbours := range(max(began, number - NEAR), number):  # a change that is told is no noise
+            self.deviations.append(abs(self.values[number] - self._level(neighbours)))
         return night
 
     def _judged(self, number: int) -> Night:
