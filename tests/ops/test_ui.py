@@ -1,5 +1,6 @@
 """`make ui` serves one person on this machine, keeps its password, and leaves nothing behind."""
 
+import json
 import os
 import re
 import signal
@@ -16,6 +17,10 @@ import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "ops"))
+
+import ui as ui_script  # noqa: E402
+
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
 READY_S = 180
 
@@ -132,10 +137,14 @@ class TestUi:
         assert ui.interrupt() == 0
         assert [process for process in family if process.is_running()] == []
 
-    def test_the_password_is_told_once(self, ui):
-        second = start(ui.home)
-        try:
-            assert second.password is None
-            assert "told at the first start" in second.said
-        finally:
-            assert second.interrupt() == 0
+
+class TestPassword:
+    def test_it_is_told_once(self, tmp_path, monkeypatch):
+        """A second start finds the file of the first, and tells where it is instead of what is in it."""
+        monkeypatch.setenv("FEEDBENCH_ARTIFACTS", "anywhere")
+        file = tmp_path / "password.json"
+        first, second = ui_script.new_password(file), ui_script.new_password(file)
+        assert first == json.loads(file.read_text())["admin"]
+        assert second is None
+        assert f"{first}   (told this once)" in ui_script.welcome(1, 2, first, file)
+        assert f"delete {file} and start again" in ui_script.welcome(1, 2, second, file)
