@@ -33,14 +33,18 @@ def told() -> Iterator[None]:
 
 
 def this_run() -> tuple[Any, str, Any, Any]:
-    """The store, this run's id, its checked settings, and progress into the log."""
-    from feedbench import flow
+    """The store, this run's id, its settings, and progress into the log.
+
+    Whether source, weights and variants are what they should be is for `download` to check: another worker need not
+    see the folder that they came from.
+    """
+    from feedbench.config import Settings
     from feedbench.progress import Lines
     from feedbench.store import Store
 
     context = get_current_context()
     asked = {**context["params"], **(context["dag_run"].conf or {})}  # params alone would drop unknown keys
-    return Store(), context["run_id"], flow.check(asked), Lines(sys.stdout)
+    return Store(), context["run_id"], Settings.parse(asked), Lines(sys.stdout)
 
 
 @dag(
@@ -58,6 +62,7 @@ def input_pipeline_benchmark():
 
         with told():
             store, _, settings, progress = this_run()
+            flow.check(settings.model_dump())
             return flow.download(store, settings, progress)
 
     @task
