@@ -172,6 +172,12 @@ def test_the_index_of_a_folder_is_printed(photos, tmp_path):
     assert len(json.loads(done.stdout)["photos"]) == 60
 
 
+def test_fewer_photos_than_a_batch_can_be_indexed(photos, tmp_path):
+    done = feedbench("index", photos, "--photos", "20", "--out", tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["photos"]) == 20
+
+
 def test_variants_are_listed_with_why():
     done = feedbench("variants")
     assert "prefetch\n    overlap preprocessing with the train step\n    TensorSlice > Map" in done.stdout

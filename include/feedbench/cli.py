@@ -67,7 +67,8 @@ def _show(folder: RunFolder, comparison: Comparison, as_json: bool) -> None:
 
 
 def _index(options: argparse.Namespace) -> int:
-    settings = flow.check({"source": options.source, "photos": options.photos})
+    # Nothing is trained: a photo is a whole batch, and no cache has to fit.
+    settings = Settings.parse({"source": options.source, "photos": options.photos, "batch_size": 1})
     progress = progress_for(sys.stderr)
     store = Store(options.out)
     fetched = flow.download(store, settings, progress)

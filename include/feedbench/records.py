@@ -194,7 +194,7 @@ class Trial(Document):
     """Digest of the first batches as whole numbers 0..255: equal over all variants of a fair run."""
     window: Window | None = None
     phases_s: dict[str, float] = {}
-    """Wall time by phase: import, fill, first_batch, warmup, measure, profile, input_only, evaluate."""
+    """Wall time by phase: import, fill, first_batch, model, warmup, measure, profile, input_only, rates, evaluate."""
 
 
 # ---- what a profile says -----------------------------------------------------------------------------------------

@@ -193,8 +193,10 @@ class Measurement:
         if told:
             self.reporter.note(told)
         start = time.perf_counter()
-        yield
-        self.phases_s[name] = time.perf_counter() - start
+        try:
+            yield
+        finally:  # how long a phase lasted that failed is worth knowing, too
+            self.phases_s[name] = time.perf_counter() - start
 
 
 def _variant(job: Job) -> Variant:
