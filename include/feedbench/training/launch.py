@@ -40,7 +40,8 @@ def run_trial(job: Job, progress: Progress) -> Trial:
         folder.path.mkdir(parents=True)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     kills_before = oom_kills()
-    death = _watch(job, progress)
+    with _ended_by_sigterm():
+        death = _watch(job, progress)
     if (folder.path / "trial.json").exists():
         return folder.read_trial()
     trial = Trial(
@@ -119,6 +120,23 @@ def _watch(job: Job, progress: Progress) -> Death:
         job.settings.trial_timeout_s if timed_out.is_set() else None,
         _last_line(out / LOG),
     )
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """While a trial runs, SIGTERM ends this call: Airflow's own handler only tells the operator, which would wait."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _: object) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _pass_on(read_end: int, progress: Progress) -> None:
