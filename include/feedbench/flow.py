@@ -50,8 +50,10 @@ from feedbench.training.machine import allowed_memory_mb, fingerprint
 from feedbench.units import BYTES_PER_MB, mb
 
 
-def check(params: Mapping[str, Any]) -> Settings:
+def check(params: Mapping[str, Any], *, trains_here: bool = True) -> Settings:
     """Settings that can be run, checked as far as that goes before anything is downloaded.
+
+    `trains_here`: this machine's memory is the trainer's too; else each trial holds its cache against its own worker.
 
     Raises SettingsError naming the setting, its value and what would be right.
     """
@@ -62,7 +64,8 @@ def check(params: Mapping[str, Any]) -> Settings:
     photos = expected_photos(settings)
     if photos is not None:
         check_enough(settings, photos)
-        check_caches_fit(settings, variants, photos)
+        if trains_here:
+            check_caches_fit(settings, variants, photos)
     return settings
 
 
@@ -116,7 +119,6 @@ def plan(store: Store, run_id: str, settings: Settings, fetched: Mapping[str, An
     found = read_index(folder)
     data = dataset_record(found, Fetched(fetched["fingerprint"], fetched["path"]), settings)
     variants = chosen(settings.variants, settings.variant_modules, a_a=settings.a_a)
-    check_caches_fit(settings, variants, data.train_photos)
     run = Run(
         run_id=run_id,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),

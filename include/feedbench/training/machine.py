@@ -80,12 +80,15 @@ def _cpu_model() -> str:
 
 
 def _nvidia() -> tuple[tuple[str, ...], str | None, str | None]:
-    """GPU names, driver version, CUDA version that the driver supports; empty without nvidia-smi."""
+    """GPU names, driver version, CUDA version that the driver supports; empty without nvidia-smi or a driver.
+
+    One that does not answer in time raises: a trial must not be taken for one of a machine without a GPU.
+    """
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     try:
         listed = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
         header = subprocess.run(["nvidia-smi"], capture_output=True, text=True, timeout=20, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, subprocess.CalledProcessError):
         return (), None, None
     rows = [row.split(", ") for row in listed.strip().splitlines()]
     cuda = header.partition("CUDA Version:")[2].split("|")[0].strip() or None
