@@ -5,8 +5,8 @@ a shared one some nights are simply bad. So
 
 * a night is held against the median of the last RECENT good nights;
 * the unit of difference is what a night is usually off from its neighbours before it (the median of the last such
-  deviations), so drift, night-to-night and within-run noise are all in it. While nights are few, PRIOR_DEVIATION stands in for it,
-  and limits come from Student's t;
+  deviations), so drift, night-to-night and within-run noise are all in it. While nights are few, PRIOR_DEVIATION
+  stands in for it, and limits come from Student's t;
 * one night is no change: it is a suspicion, and no reference for later nights. A change lasts: tonight and last night
   both lie beyond a limit, or the median of the last three nights does. Only a night that is off by more than ENORMOUS
   is told at once, for nobody would want to wait;
@@ -30,6 +30,9 @@ from scipy import special
 RECENT = 8
 """Good nights that make the reference: enough for a steady median, few enough to follow a drift."""
 NEAR = 5
+FEW = 2
+"""With fewer deviations learned, those across a change are left out, for they would pass for the usual; later on, the
+median does without, and a series taken for changed all the time still shows how wild it is."""
 LEARNED = 60
 """The usual deviation is learned from so many nights, each against the NEAR ones before it, good or bad: a series that
 is wild all over is then known to be wild, whatever was thought of its first nights."""
@@ -127,8 +130,9 @@ class _Walk:
             self.good = [n for n in self.good if n < night.shift.first]
         elif accepted:
             self.good = [number]
-        began = night.shift.first if night.state == "changed" else 0
-        if neighbours := range(max(began, number - NEAR), number):  # a change that is told is no noise
+        told = night.state == "changed" and len(self.deviations) < FEW
+        began = night.shift.first if told else 0
+        if neighbours := range(max(began, number - NEAR), number):  # a change is no noise
             self.deviations.append(abs(self.values[number] - self._level(neighbours)))
         return night
 
