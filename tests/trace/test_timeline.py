@@ -28,7 +28,7 @@ def test_naive_alternates(drawing, steps, tmp_path) -> None:
     """All input work lies in the waits."""
     naive(drawing, steps)
     timeline = read_profile(drawing.save(tmp_path / "a.xplane.pb")).timeline
-    work = timeline.lanes["reading, decoding"]
+    work = timeline.lanes["read, decode"]
     waits = [step.wait for step in timeline.steps]
     assert sum(span.end_ms - span.start_ms for span in work) == pytest.approx(8 * 9)
     assert overlap(work, waits) == pytest.approx(8 * 9)
