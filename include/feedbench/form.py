@@ -19,11 +19,12 @@ NIGHTLY: Mapping[str, Any] = {
 
 EMBEDDED: Mapping[str, Any] = {
     "source": "synthetic",
-    "photos": 300,
+    "photos": 240,
     "weights": "none",
-    "variants": ["naive", "prefetch", "parallel_map", "cache_memory", "parallel_map_prefetch"],
+    "variants": ["naive", "prefetch", "cache_memory_prefetch"],
     "rounds": 2,
-    "image_size": 96,
+    "image_size": 64,
+    "batch_size": 16,
     "steps": 20,
     "profile_steps": 10,
 }
