@@ -36,3 +36,7 @@ def test_all_that_is_wrong_is_told_at_once():
 def test_text_from_a_command_line_is_read_as_the_type_it_stands_for():
     settings = Settings.parse({"steps": "40", "emulated_step_ms": "4.5", "accelerator": "emulated"})
     assert (settings.steps, settings.emulated_step_ms) == (40, 4.5)
+
+
+def test_an_empty_field_of_the_form_is_the_default():
+    assert Settings.parse({"photos": None, "variant_modules": None, "rounds": 2}) == Settings(rounds=2)

@@ -198,7 +198,8 @@ class Settings(BaseModel):
         if unknown:
             raise SettingsError("; ".join(unknown))
         try:
-            return cls.model_validate(dict(values))
+            # A form sends null for a field left empty: that is the default.
+            return cls.model_validate({key: value for key, value in values.items() if value is not None})
         except ValidationError as error:
             raise SettingsError("; ".join(_explain(detail) for detail in error.errors())) from None
 

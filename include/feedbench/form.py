@@ -51,7 +51,7 @@ def _param(name: str, schema: Mapping[str, Any], defaults: Mapping[str, Any]) ->
         "type": types if len(types) > 1 else types[0],
     }
     if merged["type"] == "array":
-        param["items"] = {"type": "string"}
+        param |= {"items": {"type": "string"}, "type": ["array", "null"]}  # or the form calls an empty one missing
     if name == "variants":
         names = {variant.name: variant.title for variant in VARIANTS}
         # Examples, not an enum: a user's own variant is named in the JSON of the trigger, beside its module.

@@ -199,3 +199,11 @@ def test_one_round_is_warned_of(planted):
 def test_rounds_settle_the_matter_when_the_intervals_are_narrow(planted, noise, enough):
     run = planted(ARTICLE, noise=noise)
     assert settled(run.run, list(run.evidence.values())) is enough
+
+
+def test_no_forecast_is_below_the_ceiling(planted):
+    """The baseline's drain took 40 ms a batch in a busy minute, though its step is only 20 ms above the ceiling."""
+    run = planted(ARTICLE).change(
+        "naive", lambda e: replace(e, trial=e.trial.model_copy(update={"input_only_ms": (40.0,) * 7}))
+    )
+    assert row(judged(run), "prefetch").forecast_ms == pytest.approx(45, rel=0.01)

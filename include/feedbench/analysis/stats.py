@@ -195,7 +195,8 @@ def _within_trials(samples: Samples, block: int) -> tuple[dict[str, float], floa
     for variant, rounds in samples.items():
         variances = []
         for times in rounds.values():
-            blocks = _blocks(np.asarray(times, float), block).mean(axis=1)
+            # Eight blocks at the least: an interval from two has no end.
+            blocks = _blocks(np.asarray(times, float), min(block, max(len(times) // 8, 1))).mean(axis=1)
             degrees.append(max(len(blocks) - 1, 1))
             variances.append(np.var(blocks, ddof=1) / len(blocks) / np.mean(times) ** 2 if len(blocks) > 1 else 0.0)
         deviations[variant] = math.sqrt(np.mean(variances))
