@@ -5,10 +5,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from run_folders import BROKEN, DAG_ID, FINISHED, INSIDE, LINKED, PROFILE, QUEUED, RUNNING, SECRET
 
@@ -221,18 +221,27 @@ AIRFLOWS_OWN = b'{"detail":"Not Found"}'
 bounded = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+def reached(airflow, target, *who):
+    """A path with a line break never reaches the plugin: Airflow's own router answers, and may drop a slash before."""
+    answer = airflow.ask(target, *who)
+    if answer.status == 307 and "%0A" in target.upper():
+        return airflow.ask(urlsplit(answer.headers["location"]).path, *who)
+    return answer
+
+
 @bounded
 @given(target=targets)
+@example(target=address(FINISHED, "files/%0A%2F"))
 def test_hostile_names_reach_nothing(airflow, target):
     """To a reader: what a listing names, 404, or no for another DAG. To all others: no. Never a word from outside."""
-    answer = airflow.ask(target, "viewer")
+    answer = reached(airflow, target, "viewer")
     assert answer.status in {200, 403, 404}
     assert is_safe(answer) or answer.body == AIRFLOWS_OWN  # a line break in the path never reaches the plugin
     assert SECRET not in answer.body
     assert b"root:" not in answer.body
     assert b"<script" not in answer.body
-    assert airflow.ask(target).status in CLOSED
-    assert airflow.ask(target, "stranger").status in CLOSED
+    assert reached(airflow, target).status in CLOSED
+    assert reached(airflow, target, "stranger").status in CLOSED
 
 
 # ---- in Airflow's eyes -------------------------------------------------------------------------------------------
