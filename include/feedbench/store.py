@@ -5,7 +5,7 @@
     weights/<file>                           verified start weights
     runs/<run_id>/run.json                   settings, data, plan, machine
                  /index.parquet  rejects.csv
-                 /trials/<variant>/<round>/trial.json  profile.json  xprof.json
+                 /trials/<variant>/<round>/trial.json  profile.json
                                           /train/      TensorBoard logdir
                  /comparison.json  report.html  report.md  summary.json
     history.jsonl                            one line a finished run; derived from runs/, can be removed at any time
