@@ -42,15 +42,15 @@ def main(conf: str = "{}") -> int:
 
 def _params(conf: str) -> dict | None:
     """The embedded params with the person's own over them, checked before Airflow is started."""
-    from feedbench import flow
     from feedbench.errors import SettingsError
+    from feedbench.flow.checks import check
     from feedbench.form import EMBEDDED
 
     try:
         own = json.loads(conf)
         if not isinstance(own, dict):
             raise SettingsError(f'CONF={conf}: not a JSON object; for example CONF=\'{{"source": "my/photos"}}\'')
-        flow.check({**EMBEDDED, **own})
+        check({**EMBEDDED, **own})
     except (json.JSONDecodeError, SettingsError) as error:
         print(
             f"feedbench: {error if isinstance(error, SettingsError) else f'CONF={conf}: not JSON ({error})'}",

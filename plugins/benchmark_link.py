@@ -1,6 +1,6 @@
 """The link from the task that writes a report to the report, for those to whom Airflow shows no tabs.
 
-    @reporting_task(trigger_rule=...)
+    @reporting_task
     def compare(): ...
 
 is `@task` with that link. Airflow attaches a plugin's link to a class of operators, so the task has a class of its own;
@@ -39,5 +39,11 @@ class ReportLink(BaseOperatorLink):
     operators = [ReportingOperator]  # noqa: RUF012
 
     def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
-        root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
-        return f"{root}{URL_PREFIX}/runs/{quote(ti_key.run_id, safe='')}/report"
+        return report_path(ti_key.run_id)
+
+
+def report_path(run_id: str, *, with_host: bool = False) -> str:
+    """Where the report of a run is to be read; `with_host` for those who are not in Airflow's pages."""
+    base = conf.get("api", "base_url", fallback="")
+    root = base if with_host else urlsplit(base).path
+    return f"{root.rstrip('/')}{URL_PREFIX}/runs/{quote(run_id, safe='')}/report"

@@ -2,8 +2,10 @@
 
 import pytest
 
-from feedbench import flow
 from feedbench.config import Settings
+from feedbench.flow import trials
+from feedbench.flow.evidence import read_evidence
+from feedbench.flow.results import _xprof_reader, write_report
 from feedbench.progress import Silent
 from feedbench.records import Comparison, DataSet, Machine, PlannedTrial, Profile, Run, Trial
 from feedbench.store import Store, write_bytes
@@ -45,7 +47,7 @@ def run(store, tmp_path):
 
 
 def evidence(store):
-    return flow._evidence(store.run("r").trial(PLANNED), PLANNED, store.run("r"))
+    return read_evidence(store.run("r"), PLANNED)
 
 
 def test_a_record_that_cannot_be_read_is_told_from_one_that_is_not_there(store, run):
@@ -68,7 +70,7 @@ def test_what_was_read_of_a_removed_profile_is_kept(store, run):
     folder.write_trial(trial())
     folder.write_profile(Profile(file="h.xplane.pb", status="ok", executed_pipeline=("TensorSlice", "Map")))
     assert evidence(store).profile.executed_pipeline == ("TensorSlice", "Map")
-    assert flow._xprof_reader(store.run("r"))(evidence(store)).reason == "no profiles are there, not one"
+    assert _xprof_reader(store.run("r"))(evidence(store)).reason == "no profiles are there, not one"
     folder.write_trial(trial(status="failed", reason="killed"))
     assert evidence(store).profile is None
 
@@ -81,9 +83,9 @@ def test_a_new_try_leaves_nothing_of_the_one_before(store, run, monkeypatch):
     def lost(job, progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(flow, "run_trial", lost)
+    monkeypatch.setattr(trials, "run_trial", lost)
     with pytest.raises(KeyboardInterrupt):
-        flow.train(store, "r", PLANNED.model_dump(), Silent())
+        trials.train(store, "r", PLANNED.model_dump(), Silent())
     if not store.is_local:  # a local folder is emptied by run_trial itself
         assert "no result was written" in evidence(store).failure
         assert folder.xplanes() == []
@@ -92,18 +94,18 @@ def test_a_new_try_leaves_nothing_of_the_one_before(store, run, monkeypatch):
 def test_the_machine_told_is_the_one_that_trained(store, run):
     """The planner sits on another one in a stack with a GPU worker."""
     folder = store.run("r")
-    folder.trial(PLANNED).write_trial(trial())
     comparison = Comparison(
         run_id="r",
         verdict="v",
         baseline="naive",
         fastest=(),
         accelerator=None,
+        machine=machine("gpu-worker"),
         ceiling_ms=None,
         variants=(),
         batch_size=8,
     )
-    flow.write_report(folder, run, comparison)
+    write_report(folder, run, comparison)
     assert "gpu-worker" in folder.report_md.read_text()
     assert "planner" not in folder.report_md.read_text()
     assert folder.read_summary().machine.hostname == "gpu-worker"

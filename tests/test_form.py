@@ -3,9 +3,9 @@
 import jsonschema
 import pytest
 
-from feedbench import flow
 from feedbench.config import Settings
 from feedbench.errors import SettingsError
+from feedbench.flow.checks import check
 from feedbench.form import EMBEDDED, NIGHTLY, form
 
 
@@ -26,11 +26,11 @@ def test_every_setting_is_a_field_with_its_section_title_and_help():
 def test_what_a_preset_holds_both_the_form_and_the_plan_accept(preset):
     for name, value in preset.items():
         jsonschema.validate(value, schema(name))
-    flow.check(preset)
+    check(preset)
 
 
 def test_the_nightly_run_is_the_real_thing():
-    settings = flow.check({name: field["default"] for name, field in form().items()})
+    settings = check({name: field["default"] for name, field in form().items()})
     assert (settings.source, settings.weights, settings.rounds) == ("flower_photos", "imagenet", 3)
     assert len(settings.variants) == 10
 

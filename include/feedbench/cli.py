@@ -1,4 +1,4 @@
-"""The command line: the verbs of `flow.py` without Airflow, and the parts by themselves.
+"""The command line: the verbs of a run without Airflow, and the parts by themselves. Each imports what it needs.
 
 Exit codes: 0 done, 1 a variant failed, was invalid or regressed (the report is written), 2 bad usage or settings
 (nothing was run), 3 unusable input.
@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from feedbench import cli_history, flow
+from feedbench import cli_history
 from feedbench.config import Settings
 from feedbench.errors import FeedbenchError, InputError, TrialFailed
-from feedbench.progress import progress_for
 from feedbench.records import Comparison, dump
-from feedbench.store import RunFolder, Store
+
+if typing.TYPE_CHECKING:
+    from feedbench.store import RunFolder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,25 +39,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    store, settings = Store(options.out), flow.check(_given(options))
+    from feedbench.flow.checks import check
+    from feedbench.flow.gate import gate
+    from feedbench.flow.preparation import download, index, plan
+    from feedbench.flow.results import compare_run
+    from feedbench.flow.trials import train
+    from feedbench.progress import progress_for
+    from feedbench.store import Store
+
+    store, settings = Store(options.out), check(_given(options))
     run_id, progress = _new_run_id(), progress_for(sys.stderr)
-    fetched = flow.download(store, settings, progress)
-    flow.index(store, run_id, settings, fetched, progress)
-    trials = flow.plan(store, run_id, settings, fetched)
+    fetched = download(store, settings, progress)
+    index(store, run_id, settings, fetched, progress)
+    trials = plan(store, run_id, settings, fetched)
     for number, planned in enumerate(trials, 1):
         progress.note(f"trial {number} of {len(trials)}: {planned['variant']} #{planned['round']}")
         try:
-            flow.train(store, run_id, planned, progress)
+            train(store, run_id, planned, progress)
         except TrialFailed as error:
             progress.note(f"failed: {error}")
-    flow.compare_run(store, run_id, progress)
+    compare_run(store, run_id, progress)
     folder = store.run(run_id)
     _show(folder, folder.read_comparison(), options.json)
-    flow.gate(store, run_id)
+    gate(store, run_id)
     return 0
 
 
-def _show(folder: RunFolder, comparison: Comparison, as_json: bool) -> None:
+def _show(folder: "RunFolder", comparison: Comparison, as_json: bool) -> None:
     if as_json:
         print(json.dumps(dump(comparison), indent=1))
         return
@@ -67,14 +76,17 @@ def _show(folder: RunFolder, comparison: Comparison, as_json: bool) -> None:
 
 
 def _index(options: argparse.Namespace) -> int:
+    from feedbench.dataset.index import build_index
+    from feedbench.dataset.sources import localise
+    from feedbench.flow.preparation import download
+    from feedbench.progress import progress_for
+    from feedbench.store import Store
+
     # Nothing is trained: a photo is a whole batch, and no cache has to fit.
     settings = Settings.parse({"source": options.source, "photos": options.photos, "batch_size": 1})
     progress = progress_for(sys.stderr)
     store = Store(options.out)
-    fetched = flow.download(store, settings, progress)
-    from feedbench.dataset.index import build_index
-    from feedbench.dataset.sources import localise
-
+    fetched = download(store, settings, progress)
     found = build_index(localise(store, fetched["path"], progress), settings, progress)
     if options.json:
         print(json.dumps({"photos": found.photos.to_dict("records"), "rejects": found.rejects.to_dict("records")}))
@@ -96,11 +108,15 @@ def _inspect(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from feedbench.flow.results import compare_run
+    from feedbench.progress import progress_for
+    from feedbench.store import Store
+
     path = Path(options.run_dir).absolute()
     if not (path / "run.json").is_file():
         raise InputError(f"{path}: no run.json there; give a folder runs/<run_id>")
     store = Store(path.parent.parent)
-    flow.compare_run(store, path.name, progress_for(sys.stderr))
+    compare_run(store, path.name, progress_for(sys.stderr))
     folder = store.run(path.name)
     _show(folder, folder.read_comparison(), options.json)
     return 0

@@ -1,20 +1,19 @@
-"""The command line's verbs about many runs: what changed over the nights, and what is kept of old ones."""
+"""The command line's verbs about many runs: what changed over the nights, and what is kept of old ones.
+
+Each imports what it needs: `inspect` starts through here, too.
+"""
 
 import argparse
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from feedbench import flow
 from feedbench.errors import SettingsError, nearest
-from feedbench.history.nights import History, night_of
-from feedbench.history.pair import side_by_side
-from feedbench.history.retention import pin, prune
-from feedbench.history.trend import Trend, trends
-from feedbench.records import Night
-from feedbench.store import Store
 from feedbench.units import ms
+
+if TYPE_CHECKING:
+    from feedbench.history.trend import Trend
 
 _SHOWN = 30
 _BARS = "▁▂▃▄▅▆▇█"
@@ -43,41 +42,48 @@ def add_verbs(verbs: Any, verb: Verb) -> None:
 
 
 def _history(options: argparse.Namespace) -> int:
-    store = Store(options.out)
-    nights = History(store).nights
+    from feedbench.history.nights import History
+    from feedbench.history.trend import Trends
+    from feedbench.store import Store
+
+    nights = History(Store(options.out)).nights
     known = {name for night in nights for name in night.results}
     if options.variant and options.variant not in known:
         raise SettingsError(f"--variant {options.variant}: in no finished run{nearest(options.variant, sorted(known))}")
-    found = list(trends(nights, store.read_accepted(), options.variant))
+    found = list(Trends(nights).all(options.variant))
     if options.json:
-        print(json.dumps([asdict(trend) for trend in found], indent=1))
+        print(json.dumps([asdict(trend) | {"levels": trend.levels()} for trend in found], indent=1))
     else:
         print("\n\n".join(map(_table, found)) or "no finished run yet")
     return 0
 
 
-def _table(trend: Trend) -> str:
+def _table(trend: "Trend") -> str:
     points = trend.points[-_SHOWN:]
     lines = [f"{trend.variant} on {trend.machine}: {len(trend.points)} nights  {_sparkline(trend)}"]
-    first = len(trend.points) - len(points)
+    first, levels = len(trend.points) - len(points), trend.levels()
     for number, point in enumerate(points, first):
-        size = f"{point.size:+.1%}" if point.size is not None else ""
+        change = f"changed {point.change:+.1%}" if point.change is not None else ""
         half = (point.high_ms - point.low_ms) / 2
-        level = "new level" if number in trend.levels else ""
-        said = "  ".join(filter(None, (point.state, size, level, "; ".join(point.around))))
+        level = "new level" if number in levels else ""
+        said = "  ".join(filter(None, (change, level, "; ".join(point.around))))
         lines.append(f"  {point.date}  {ms(point.step_time_ms):>6} ± {ms(half)} ms  {point.run_id}  {said}")
     return "\n".join(lines)
 
 
-def _sparkline(trend: Trend) -> str:
+def _sparkline(trend: "Trend") -> str:
     values = [point.step_time_ms for point in trend.points[-_SHOWN:]]
     low, width = min(values), (max(values) - min(values)) or 1
     return "".join(_BARS[min(int((value - low) / width * len(_BARS)), len(_BARS) - 1)] for value in values)
 
 
 def _compare(options: argparse.Namespace) -> int:
+    from feedbench.history.nights import night_in
+    from feedbench.history.pair import side_by_side
+    from feedbench.store import Store
+
     store = Store(options.out)
-    a, b = (_night(store, run_id) for run_id in (options.run_a, options.run_b))
+    a, b = (night_in(store.run(run_id)) for run_id in (options.run_a, options.run_b))
     found = side_by_side(a, b)
     if options.json:
         print(json.dumps(found, indent=1))
@@ -92,24 +98,28 @@ def _compare(options: argparse.Namespace) -> int:
     return 0
 
 
-def _night(store: Store, run_id: str) -> Night:
-    folder = store.run(run_id)
-    return night_of(folder.read_run(), folder.read_comparison(), folder.read_summary().machine)
-
-
 def _accept(options: argparse.Namespace) -> int:
-    flow.accept(Store(options.out), options.run_id, options.variant, options.reason)
+    from feedbench.flow.gate import accept
+    from feedbench.store import Store
+
+    accept(Store(options.out), options.run_id, options.variant, options.reason)
     print(f"{options.variant} is held against its level of {options.run_id} from now on")
     return 0
 
 
 def _pin(options: argparse.Namespace) -> int:
+    from feedbench.history.retention import pin
+    from feedbench.store import Store
+
     pin(Store(options.out), options.run_id, not options.off)
     print(f"{options.run_id} is {'no longer pinned' if options.off else 'kept whole'}")
     return 0
 
 
 def _prune(options: argparse.Namespace) -> int:
+    from feedbench.history.retention import prune
+    from feedbench.store import Store
+
     limit_mb = options.limit_gb * 1000 if options.limit_gb is not None else None
     kept = prune(Store(options.out), options.keep_profiles, limit_mb)
     print(json.dumps(asdict(kept)) if options.json else kept.sentence)

@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -30,7 +30,6 @@ from upath import UPath
 
 from feedbench.errors import InputError, MissingFile, OutputError, SettingsError
 from feedbench.records import (
-    SCHEMA_VERSION,
     Accepted,
     Comparison,
     Document,
@@ -40,6 +39,7 @@ from feedbench.records import (
     RunSummary,
     Trial,
 )
+from feedbench.records.migrations import migrated
 
 ENVIRONMENT = "FEEDBENCH_ARTIFACTS"
 _RUN_ID = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_.~:+-]{0,249}")
@@ -234,27 +234,13 @@ def read(path: UPath, kind: type[_D]) -> _D:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     try:
-        return kind.model_validate(_migrated(from_json(content)))
+        return kind.model_validate(migrated(from_json(content)))
     except ValidationError as error:
         first = error.errors()[0]
         reason = f"{'.'.join(map(str, first['loc']))} {first['msg']}"
     except ValueError as error:
         reason = str(error)
     raise InputError(f"{path}: not a {kind.__name__} record: {reason}")
-
-
-def _migrated(content: Any) -> Any:
-    """A document of any known schema as one of today's. Raises ValueError for one from the future."""
-    version = content.get("schema_version", SCHEMA_VERSION) if isinstance(content, dict) else SCHEMA_VERSION
-    if version not in (*_MIGRATIONS, SCHEMA_VERSION):
-        raise ValueError(f"schema_version {version}, but this Feedbench reads up to {SCHEMA_VERSION}")
-    for known in range(version, SCHEMA_VERSION):
-        content = _MIGRATIONS[known](content) | {"schema_version": known + 1}
-    return content
-
-
-_MIGRATIONS = {1: dict}
-"""From each older schema version to the next one: plain JSON in, plain JSON out. 2 has fields more, with defaults."""
 
 
 def write(path: UPath, document: Document) -> None:

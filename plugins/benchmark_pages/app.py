@@ -4,6 +4,8 @@
     /runs/{run_id}/report                the report of one run
     /runs/{run_id}/files                 what of it can be taken away
     /runs/{run_id}/files/{name}          one file
+    /trends                              every variant's step time over the nights, in a line each
+    /trends/{series}                     one of them as a picture, with all its nights
     /dags/{dag_id}/runs/{run_id}/report  the tab on a run, which Airflow shows on the runs of every DAG
 
 Airflow puts no guard before a plugin's app. Here every route asks for a user, and for that user's right to read the
@@ -27,6 +29,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from benchmark_pages.headers import SafeHeaders
 from benchmark_pages.listing import ACTIVE, Known, Row, run_row, runs_page
 from benchmark_pages.pages import notice, page, report_page
+from benchmark_pages.trends import SPARK_HEIGHT, SPARK_NIGHTS, SPARK_WIDTH, overview, trend_page
 from feedbench.store import RunFolder, Store
 
 DAG_ID = "input_pipeline_benchmark"
@@ -91,6 +94,20 @@ def file(request: Request, run_id: RunId, name: str):
     if size is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, "This run has no such file.")
     return download(request, folder, name, size)
+
+
+@site.api_route("/trends", **READ, dependencies=[may_read_reports])
+def trends(request: Request):
+    sizes = {"spark_nights": SPARK_NIGHTS, "spark_width": SPARK_WIDTH, "spark_height": SPARK_HEIGHT}
+    return page(request, "trends.html.j2", groups=overview(Store()), **sizes)
+
+
+@site.api_route("/trends/{series}", **READ, dependencies=[may_read_reports])
+def trend(request: Request, series: str):
+    found = trend_page(Store(), series)
+    if found is None:
+        raise HTTPException(HTTPStatus.NOT_FOUND, "There is no such series.")
+    return page(request, "trend.html.j2", it=found)
 
 
 def find_run(run_id: str) -> RunFolder | None:

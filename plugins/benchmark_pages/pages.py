@@ -9,7 +9,7 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 
 from feedbench.units import BYTES_PER_MB, mb
 
-NAVIGATION = (("Runs", "/runs"),)
+NAVIGATION = (("Runs", "/runs"), ("Trends", "/trends"))
 """Title and address below the plugin's prefix of each page that stands by itself; a further page is one entry more."""
 
 _environment = Environment(

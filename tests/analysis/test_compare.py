@@ -40,6 +40,15 @@ def test_each_variant_has_the_word_for_what_limits_it(planted):
     assert row(comparison, "naive").accelerator_utilisation == pytest.approx(45 / 65, rel=0.02)
 
 
+def test_a_lead_that_may_be_noise_is_told_and_nothing_is_said_to_be_gained_beyond_it(planted):
+    """combined at the model's 45 ms, prefetch at 50 ms, trials that differ by 6 %: too noisy to tell the two apart."""
+    comparison = judged(planted({"naive": 104.0, "prefetch": 50.0, "combined": 45.2}, noise=0.06))
+    assert comparison.fastest == ("prefetch", "combined")
+    assert "combined was 1." in comparison.verdict
+    assert "as fast as it, which only more rounds can confirm" in comparison.verdict
+    assert "beyond combined there is nothing to gain from input" in comparison.verdict
+
+
 def test_equal_variants_have_no_winner(planted):
     comparison = judged(planted({"naive": 46.0, "prefetch": 46.0, "parallel_map": 46.0}))
     assert set(comparison.fastest) == {"naive", "prefetch", "parallel_map"}

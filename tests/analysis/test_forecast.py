@@ -3,12 +3,12 @@
 import pytest
 
 from feedbench.analysis.advise import next_steps, what_if
-from feedbench.analysis.forecast import Costs, costs, forecast_ms, rewritten
+from feedbench.analysis.forecast import Costs, costs, fetched, forecast_ms, rewritten
 from feedbench.records import OperatorRates, Profile, Stage
 
 BASE = Costs(
     model_ms=45, map_ms=20, parallel_map_ms=12, order_ms=1, batch_ms=4, memory_cache_ms=0.1, file_cache_ms=8,
-    uint8_batch_ms=1, to_float_ms=2, cores=2, model_shares_cores=False,
+    uint8_batch_ms=1, to_float_ms=2, cores=2, model_work_ms=0,
 )  # fmt: skip
 NAIVE = ("TensorSlice", "Map", "Shuffle", "ForeverRepeat", "BatchV2")
 PARALLEL = ("TensorSlice", "ParallelMapV2", "Shuffle", "ForeverRepeat", "BatchV2")
@@ -40,8 +40,32 @@ def test_a_fast_accelerator_waits_for_the_slowest_segment():
 
 def test_a_model_on_the_same_cores_still_pays_for_the_work():
     """Prefetch on the CPU saves the wait, not the work: 45 + 25 / 2."""
-    shared = Costs(**{**vars(BASE), "model_shares_cores": True})
+    shared = Costs(**{**vars(BASE), "model_work_ms": 2 * 45})
     assert forecast_ms((*NAIVE, "Prefetch"), shared) == pytest.approx(57.5)
+
+
+def test_a_shuffle_buffer_is_filled_first_and_drained_last():
+    """7 batches of 32, a buffer of 100: 132 photos for the first, then 32, 32, the last 28, then none."""
+    shares = fetched(32, 7, 100)
+    assert shares == pytest.approx((132 / 32, 1, 1, 28 / 32, 0, 0, 0))
+    assert fetched(32, 2, 1000) == pytest.approx((2, 0))
+
+
+def test_what_is_overlapped_within_a_batch_is_not_overlapped_over_a_pass():
+    """Two batches a pass, all photos fetched for the first, batches of 6 ms: max(24, 31 / 2) + max(0, 7), halved.
+
+    Spread evenly it would be max(12, 27 / 2); TensorFlow's one shuffle over all passes never drains, and is even.
+    """
+    drained = Costs(**{**vars(BASE), "model_ms": 5, "batch_ms": 6, "fetched": (2, 0)})
+    assert forecast_ms((*PARALLEL, "Prefetch"), drained) == pytest.approx((24 + 7) / 2)
+    assert forecast_ms(rewritten(PARALLEL), drained) == pytest.approx(27 / 2)
+    assert forecast_ms(NAIVE, drained) == pytest.approx(5 + 20 + 1 + 6)  # nothing overlaps: as if it were even
+
+
+def test_a_model_that_works_on_the_cores_takes_them_from_the_input():
+    """An emulated 5 ms step that costs 7 ms of a core besides: (25 + 7) / 2 where the input alone needs 12.5."""
+    emulated = Costs(**{**vars(BASE), "model_ms": 12, "model_work_ms": 7})
+    assert forecast_ms((*PARALLEL, "Prefetch"), emulated) == pytest.approx(16)
 
 
 def test_an_operator_of_unknown_cost_gives_no_forecast():
@@ -49,7 +73,7 @@ def test_an_operator_of_unknown_cost_gives_no_forecast():
 
 
 def test_what_tensorflow_makes_of_the_naive_chain():
-    assert rewritten(NAIVE) == (*PARALLEL, "Prefetch")
+    assert rewritten(NAIVE) == ("TensorSlice", "ParallelMapV2", "ShuffleAndRepeat", "BatchV2", "Prefetch")
 
 
 def test_the_baselines_costs_add_up_to_what_was_measured():
@@ -62,7 +86,7 @@ def test_the_baselines_costs_add_up_to_what_was_measured():
         map_ms=0.6, parallel_map_ms=0.4, memory_cache_ms=0.01, file_cache_ms=0.2, batch_ms=4, uint8_batch_ms=1,
         to_float_ms=2,
     )  # fmt: skip
-    found = costs(Profile(file="x", status="ok", stages=stages), rates, 70.0, 25.0, 32, 2, on_cpu=False)
+    found = costs(Profile(file="x", status="ok", stages=stages), rates, 70.0, 25.0, 32, 2, lambda _: 0.0)
     assert (found.model_ms, found.map_ms, found.batch_ms) == pytest.approx((45, 20, 5))
     assert found.parallel_map_ms == pytest.approx(20 / 1.5)  # as much faster as the rates say
     assert forecast_ms(NAIVE, found) == pytest.approx(70)

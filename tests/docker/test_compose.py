@@ -85,7 +85,7 @@ class TestNothingIsGivenAway:
         assert all(re.fullmatch(r"\$\{\w+:\?run make env\}", password) for password in with_password)
 
     def test_the_example_names_every_variable_and_holds_no_value_of_a_secret(self):
-        used = set(re.findall(r"\$\{(\w+)", TEXT)) | set(re.findall(r"^ +(AWS_\w+):$", TEXT, re.MULTILINE))
+        used = set(re.findall(r"\$\{(\w+)", TEXT)) | set(re.findall(r"^ +([A-Z_]+):$", TEXT, re.MULTILINE))
         example = (ROOT / ".env.example").read_text()
         assert set(re.findall(r"^(?:# )?([A-Z_]+)=", example, re.MULTILINE)) == used
         required = set(re.findall(r"\$\{(\w+):\?", TEXT))
@@ -102,8 +102,7 @@ class TestNothingIsGivenAway:
             if volume.startswith("artifacts:")
         }
         assert mounts == {
-            "api-server": "artifacts:/artifacts:ro",
-            "tensorboard": "artifacts:/artifacts:ro",
+            **dict.fromkeys(("api-server", "dag-processor", "tensorboard"), "artifacts:/artifacts:ro"),
             **dict.fromkeys(("worker", "worker-gpu", "worker-cpu"), "artifacts:/artifacts"),
         }
 

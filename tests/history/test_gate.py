@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from feedbench import flow
 from feedbench.cli import main
 from feedbench.errors import Regressed, SettingsError, TrialFailed
+from feedbench.flow.gate import accept, gate
+from feedbench.flow.results import compare_run
 from feedbench.progress import Lines
 from feedbench.store import Store
 
@@ -35,7 +36,7 @@ class Nights:
             if failed and variant == "prefetch":
                 trial = trial.model_copy(update={"status": "failed", "reason": "out of memory", "step_times_ms": ()})
             folder.trial(evidence.planned).write_trial(trial)
-        flow.compare_run(self.store, run_id, Lines(io.StringIO()))
+        compare_run(self.store, run_id, Lines(io.StringIO()))
         return run_id
 
     def history(self, run_id):
@@ -49,10 +50,10 @@ def nights(tmp_path):
 
 def test_three_nights_the_third_twice_as_slow_is_red_and_its_report_says_so(nights):
     for _ in range(2):
-        flow.gate(nights.store, nights.night())
+        gate(nights.store, nights.night())
     third = nights.night(naive=200.0)
     with pytest.raises(Regressed, match=r"naive \+100 % \[\+\d+ %, \+\d+ %\] since 2026-06-03"):
-        flow.gate(nights.store, third)
+        gate(nights.store, third)
     assert nights.history(third).compared_with == "night_2"
     report = nights.store.run(third).report_md.read_text()
     assert "naive is 100 % slower" in report
@@ -61,14 +62,14 @@ def test_three_nights_the_third_twice_as_slow_is_red_and_its_report_says_so(nigh
 def test_a_variant_that_failed_is_told_before_one_that_regressed(nights):
     nights.night(), nights.night()
     with pytest.raises(TrialFailed, match="prefetch: round 1: out of memory"):
-        flow.gate(nights.store, nights.night(naive=200.0, failed=True))
+        gate(nights.store, nights.night(naive=200.0, failed=True))
 
 
 def test_a_failed_night_is_no_good_night(nights):
     """The failed variant's next night is held against the one before it."""
     nights.night(), nights.night(), nights.night(failed=True, prefetch=300.0)
     fourth = nights.night()
-    flow.gate(nights.store, fourth)
+    gate(nights.store, fourth)
     assert nights.history(fourth).changes == ()
 
 
@@ -79,14 +80,14 @@ def test_a_regression_below_the_limit_is_told_and_is_not_red(nights):
     tenth = nights.night(naive=107.0)
     (change,) = nights.history(tenth).changes
     assert change.size.value == pytest.approx(0.07, abs=0.02)
-    flow.gate(nights.store, tenth)
+    gate(nights.store, tenth)
 
 
 def test_one_bad_night_is_a_warning_in_the_report_and_not_red(nights):
     for _ in range(8):
         nights.night()
     bad = nights.night(naive=120.0)
-    flow.gate(nights.store, bad)
+    gate(nights.store, bad)
     warnings = nights.store.run(bad).read_comparison().warnings
     assert any(warning.startswith("naive is 20 % slower tonight") for warning in warnings)
 
@@ -96,10 +97,10 @@ def test_an_accepted_regression_is_not_red_tonight_nor_later(nights, capsys):
     third = nights.night(naive=200.0)
     root = str(nights.store.root)
     assert main(["accept", third, "naive", "--reason", "more augmentation", "--out", root]) == 0
-    flow.gate(nights.store, third)
+    gate(nights.store, third)
     assert "Accepted: more augmentation" in nights.store.run(third).report_md.read_text()
     fourth = nights.night(naive=200.0)
-    flow.gate(nights.store, fourth)
+    gate(nights.store, fourth)
     assert nights.history(fourth).changes == ()
 
 
@@ -107,20 +108,20 @@ def test_without_acceptance_the_nights_stay_red(nights):
     nights.night(), nights.night()
     for _ in range(3):
         with pytest.raises(Regressed, match="since 2026-06-03"):
-            flow.gate(nights.store, nights.night(naive=200.0))
+            gate(nights.store, nights.night(naive=200.0))
 
 
 def test_only_what_regressed_can_be_accepted_and_only_with_a_reason(nights):
     nights.night(), nights.night()
     third = nights.night(naive=200.0)
     with pytest.raises(SettingsError, match="'prefetch': not slower in this run; slower: naive"):
-        flow.accept(nights.store, third, "prefetch", "why not")
+        accept(nights.store, third, "prefetch", "why not")
     with pytest.raises(SettingsError, match="reason"):
-        flow.accept(nights.store, third, "naive", " ")
+        accept(nights.store, third, "naive", " ")
 
 
 def test_a_run_compared_again_is_held_against_the_nights_before_it_only(nights):
     nights.night(), nights.night(), nights.night(naive=200.0)
-    flow.compare_run(nights.store, "night_2", Lines(io.StringIO()))
+    compare_run(nights.store, "night_2", Lines(io.StringIO()))
     assert nights.history("night_2").compared_with == "night_1"
     assert nights.history("night_2").changes == ()

@@ -6,13 +6,16 @@ import time
 from pathlib import Path
 
 import pytest
+from upath import UPath
 
 from feedbench.cli import main
 from feedbench.history.nights import History, night_of
-from feedbench.store import Store
+from feedbench.records import SCHEMA_VERSION
+from feedbench.store import RunFolder, Store
 
-RUN_V1 = Path(__file__).parents[1] / "golden" / "run_v1"
-"""A run of 300 synthetic photos as schema version 1 wrote it."""
+GOLDEN = Path(__file__).parents[1] / "golden"
+RUN_V1 = GOLDEN / "run_v1"
+"""A run of 300 synthetic photos as schema version 1 wrote it; run_v2 is one of 300 real photos, of version 2."""
 
 
 @pytest.fixture
@@ -44,9 +47,20 @@ def test_a_run_of_an_older_schema_is_a_night_like_any_other(store):
     assert [stage.operator for stage in naive.stages][:2] == ["TensorSlice", "Map"]
 
 
-def test_a_run_of_an_older_schema_stands_in_the_trend(store, capsys):
-    assert main(["history", "--variant", "naive", "--out", str(store.root)]) == 0
-    assert "run_v1" in capsys.readouterr().out
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_a_run_of_each_older_schema_stands_in_the_trend(tmp_path, version, capsys):
+    shutil.copytree(GOLDEN / f"run_v{version}", tmp_path / "runs" / f"run_v{version}")
+    assert main(["history", "--variant", "naive", "--out", str(tmp_path)]) == 0
+    assert f"run_v{version}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_all_documents_of_each_older_schema_are_read_as_todays(version):
+    folder = RunFolder(UPath(GOLDEN / f"run_v{version}"))
+    for document in (folder.read_run(), folder.read_comparison(), folder.read_summary()):
+        assert document.schema_version == SCHEMA_VERSION
+    assert folder.read_comparison().machine is None
+    assert folder.read_summary().machine.cores == 2
 
 
 def test_the_file_of_nights_is_made_anew_when_it_is_gone_or_broken(store):
@@ -125,6 +139,24 @@ def test_a_thousand_nights_are_read_from_one_file(store, monkeypatch):
     assert len(History(store).nights) == 1001
     print(f"1,001 nights in {time.perf_counter() - begin:.2f} s")
     assert opened == ["run_v1"]
+
+
+def test_the_nights_of_one_series_have_its_result_alone(store):
+    """The golden run, the same again, and one with another batch size, which is another series."""
+    copy_of(store, "later", "2026-12-24T02:30:00+00:00")
+    copy_of(store, "other", "2026-12-25T02:30:00+00:00")
+    run = store.run("other").read_run()
+    other = run.model_copy(update={"settings": run.settings.model_copy(update={"batch_size": 16})})
+    store.run("other").write_run(other)
+    history = History(store)
+    series = history.nights[0].results["prefetch"].series
+    found = history.of_series(series)
+    assert [(night.run_id, list(night.results)) for night in found] == [
+        ("run_v1", ["prefetch"]),
+        ("later", ["prefetch"]),
+    ]
+    assert found[0].results["prefetch"] == history.nights[0].results["prefetch"]
+    assert history.of_series("prefetch") == []
 
 
 def test_two_runs_side_by_side_say_what_differs(store, capsys):

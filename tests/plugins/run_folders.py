@@ -3,6 +3,7 @@
 import runpy
 from pathlib import Path
 
+from feedbench.history.nights import night_of
 from feedbench.records import RunSummary
 
 BUILD = runpy.run_path(str(Path(__file__).parents[1] / "report" / "conftest.py"))
@@ -40,3 +41,7 @@ def finish(store, run_id, **changes):
 def plan(store, run_id):
     """A run folder as it is while the first trial runs."""
     store.run(run_id).write_run(BUILD["run_of"](comparison_of(run_id)))
+
+
+_COMPARISON = comparison_of(FINISHED)
+SERIES = night_of(BUILD["run_of"](_COMPARISON), _COMPARISON).results["prefetch"].series

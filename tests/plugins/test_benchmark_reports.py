@@ -10,11 +10,12 @@ from urllib.parse import quote, urlsplit
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from run_folders import BROKEN, DAG_ID, FINISHED, INSIDE, LINKED, PROFILE, QUEUED, RUNNING, SECRET
+from run_folders import BROKEN, DAG_ID, FINISHED, INSIDE, LINKED, PROFILE, QUEUED, RUNNING, SECRET, SERIES
 
 pytestmark = pytest.mark.airflow
 
-RUNS = "/benchmark/runs"
+RUNS, TRENDS = "/benchmark/runs", "/benchmark/trends"
+TREND = f"{TRENDS}/{SERIES}"
 VERDICT = b"1.43"
 CLOSED = {401, 403, 404}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -32,6 +33,8 @@ def tab(run_id, dag_id=DAG_ID):
 SERVED = [
     RUNS,
     f"{RUNS}?page=1",
+    TRENDS,
+    TREND,
     address(FINISHED, "report"),
     tab(FINISHED),
     address(FINISHED, "files"),
@@ -56,6 +59,8 @@ OTHERS = [
     address(BROKEN, "report"),
     address(LINKED, "report"),
     address("nowhere", "files"),
+    f"{TRENDS}/nonsense",
+    f"{TRENDS}/",
 ]
 
 
@@ -100,6 +105,8 @@ def test_the_walk_knows_every_route(airflow):
         "/runs": RUNS,
         "/runs/{run_id}/report": address(FINISHED, "report"),
         "/dags/{dag_id}/runs/{run_id}/report": tab(FINISHED),
+        "/trends": TRENDS,
+        "/trends/{series}": TREND,
         "/runs/{run_id}/files": address(FINISHED, "files"),
         "/runs/{run_id}/files/{name:path}": address(FINISHED, f"files/{PROFILE}"),
     }

@@ -111,13 +111,16 @@ class TestInterruptions:
         assert overlapping(found) == []
         assert_nothing_runs(stack)
 
-    def test_a_cancelled_run_stops_its_trial(self, stack, airflow, on_local_disk, watched):
-        """Marked as failed in mid-trial. Airflow then starts no further task, so that there is no report: the runs page
-        says so."""
+    def test_a_cancelled_run_stops_its_trial_and_has_a_report(self, stack, airflow, on_local_disk, watched):
+        """Marked as failed in mid-trial: no further trial starts, and what there is of the run is reported."""
         run_id = in_mid_trial(stack, airflow)
         airflow.mark_failed(run_id)
         wait_for("the trial stops", lambda: not stack.processes(TRIAL), 60)
-        assert airflow.state(run_id) == "failed"
+        assert airflow.wait(run_id) == "failed"
+        states = airflow.states(run_id)
+        assert (states["compare"], states["gate"]) == ("success", "failed")
+        assert_told(on_local_disk, run_id, "No answer", "no result was written")
+        assert_nothing_runs(stack)
 
 
 @pytest.fixture

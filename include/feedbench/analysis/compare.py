@@ -2,17 +2,27 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 
 import numpy as np
 
 from feedbench.analysis import stats
 from feedbench.analysis.advise import next_steps
 from feedbench.analysis.evidence import Evidence, check, digest_of, home_class, typical, usable
-from feedbench.analysis.forecast import Costs, costs, forecast_ms, rewritten
+from feedbench.analysis.forecast import Costs, costs, fetched, forecast_ms, rewritten
 from feedbench.analysis.result import result
 from feedbench.analysis.verdict import verdict_sentence
 from feedbench.config import A_A_TWIN, BASELINE, CEILING
-from feedbench.records import Comparison, NextStep, Run, VariantResult, VariantSpec, XprofStatement
+from feedbench.records import (
+    Accelerator,
+    Comparison,
+    NextStep,
+    OperatorRates,
+    Run,
+    VariantResult,
+    VariantSpec,
+    XprofStatement,
+)
 from feedbench.units import BYTES_PER_MB, share
 
 
@@ -44,6 +54,7 @@ def compare(run: Run, evidence: Sequence[Evidence], xprof: Callable[[Evidence], 
         baseline=BASELINE,
         fastest=_fastest(results, family, run),
         accelerator=next((e.trial.accelerator for e in evidence if e.trial and e.trial.accelerator), None),
+        machine=next((e.trial.machine for e in evidence if usable(e, home)), None),
         ceiling_ms=ceiling_ms,
         variants=tuple(_with_forecast(spec, r, baseline) for spec, r in zip(run.variants, results, strict=True)),
         next_steps=_next_steps(results, baseline, run),
@@ -128,20 +139,32 @@ def _costs(baseline: Sequence[Evidence], ceiling_ms: float | None, run: Run) -> 
     told = [e for e in baseline if e.trial.rates and e.trial.input_only_ms and e.profile and e.profile.stages]
     if not told:
         return None
-    one = typical(told)
+    one, machine_cores = typical(told), told[0].trial.machine.cores
     step_ms = _step_ms(told)
     input_ms = float(np.mean([np.mean(e.trial.input_only_ms) for e in told]))
     if ceiling_ms is not None:
         input_ms = min(input_ms, max(step_ms - ceiling_ms, 0.0))
     return costs(
         one.profile,
-        one.trial.rates,
+        _median_rates([e.trial.rates for e in told]),
         step_ms,
         input_ms,
         run.settings.batch_size,
-        one.trial.machine.cores,
-        one.trial.accelerator.kind == "cpu",
+        machine_cores,
+        lambda model_ms: _work_on_cores(model_ms, one.trial.accelerator, machine_cores),
+        fetched(run.settings.batch_size, _steps_per_pass(baseline) or 1, run.settings.shuffle_buffer),
     )
+
+
+def _median_rates(rates: Sequence[OperatorRates]) -> OperatorRates:
+    return OperatorRates(**{name: median(getattr(r, name) for r in rates) for name in OperatorRates.model_fields})
+
+
+def _work_on_cores(model_ms: float, accelerator: Accelerator, cores: int) -> float:
+    """Of a step without its input, what keeps cores busy, in ms of one core."""
+    if accelerator.kind == "emulated":
+        return max(model_ms - accelerator.step_ms, 0.0)
+    return model_ms * cores if accelerator.kind == "cpu" else 0.0
 
 
 def _with_forecast(spec: VariantSpec, row: VariantResult, baseline: Costs | None) -> VariantResult:

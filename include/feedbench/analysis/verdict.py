@@ -5,6 +5,8 @@ from feedbench.config import A_A_TWIN
 from feedbench.records import Comparison, VariantResult
 from feedbench.units import share, times
 
+_TELLING_LEAD = 0.05
+
 
 def verdict_sentence(comparison: Comparison) -> str:
     results = {result.name: result for result in comparison.variants}
@@ -37,7 +39,22 @@ def _what_to_ship(ship: VariantResult, baseline: VariantResult, comparison: Comp
 
 def _equals(ship: VariantResult, comparison: Comparison) -> str:
     others = [name for name in comparison.fastest if name not in (ship.name, A_A_TWIN)]
-    return f", and nothing tried is certainly faster ({', '.join(others)} equal it)" if others else ""
+    if not others:
+        return ""
+    ahead = _ahead(comparison)
+    maybe = ""
+    if ahead:
+        lead = ship.step_time_ms.mean / ahead.step_time_ms.mean
+        maybe = f"; {ahead.name} was {times(lead)} as fast as it, which only more rounds can confirm"
+    return f", and nothing tried is certainly faster ({', '.join(others)} not distinguishable{maybe})"
+
+
+def _ahead(comparison: Comparison) -> VariantResult | None:
+    """The variant of the lowest mean, if that lies so far below that of the one to ship that a reader will ask."""
+    results = [r for r in comparison.variants if r.name in comparison.fastest and r.name != A_A_TWIN]
+    ship = next(r for r in results if r.name == comparison.fastest[0])
+    best = min(results, key=lambda r: r.step_time_ms.mean)
+    return best if best.step_time_ms.mean < (1 - _TELLING_LEAD) * ship.step_time_ms.mean else None
 
 
 def _limit(ship: VariantResult) -> str:
@@ -64,7 +81,7 @@ def _limit(ship: VariantResult) -> str:
 def _next(comparison: Comparison) -> str:
     if not comparison.next_steps:
         return ""
-    best = comparison.next_steps[0]
+    best, ahead = comparison.next_steps[0], _ahead(comparison)
     if best.gain <= 0:
-        return best.change
+        return f"beyond {ahead.name} there is {best.change}" if ahead else best.change
     return f"next to try: {best.change} (predicted gain {share(best.gain)})"

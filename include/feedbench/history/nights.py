@@ -8,8 +8,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 
-from feedbench.errors import InputError
+from pydantic_core import from_json
+
+from feedbench.errors import InputError, OutputError
 from feedbench.records import (
     SCHEMA_VERSION,
     Comparison,
@@ -48,11 +51,26 @@ class History:
         self._lines = {run_id: line for run_id, line in lines.items() if run_id in there}
         missing = [night for run_id in there - lines.keys() if (night := _derived(store.run(run_id)))]
         if missing or lines.keys() - there:
-            self._keep(missing)
+            with suppress(OutputError):  # who may only read does so without
+                self._keep(missing)
 
     @property
     def nights(self) -> list[Night]:
-        return [self._night(run_id) for run_id in self._ordered()]
+        return self.latest()
+
+    def latest(self, count: int = 0) -> list[Night]:
+        """The last `count` nights; all, for 0."""
+        return [self._night(run_id) for run_id in self._ordered()[-count:]]
+
+    def of_series(self, series: str) -> list[Night]:
+        """The nights of one series, each with the result of that series alone: a tenth of the objects and the time."""
+        wanted, found = series.encode(), []
+        for run_id in self._ordered():
+            if wanted in self._lines[run_id]:
+                content = from_json(self._lines[run_id])
+                content["results"] = {v: r for v, r in content["results"].items() if r["series"] == series}
+                found.append(Night.model_validate(content))
+        return [night for night in found if night.results]
 
     def before(self, tonight: Night) -> list[Night]:
         """The latest RECALLED nights before this one, whatever they are about."""
@@ -77,11 +95,13 @@ class History:
         write_bytes(self._store.history, b"".join(self._lines[run_id] + b"\n" for run_id in self._ordered()))
 
 
-def night_of(run: Run, comparison: Comparison, machine: Machine | None = None) -> Night:
-    """The night's line of a finished run; `machine`: of its trials where one told, else the planner's is taken."""
-    machine = machine or run.machine
+def night_of(run: Run, comparison: Comparison) -> Night:
+    """The night's line of a finished run; on the planner's machine where no trial told its own."""
+    machine = comparison.machine or run.machine
     conditions = _conditions(run, comparison)
     specs = {spec.name: spec.spec for spec in run.variants}
+    changes = comparison.history.changes if comparison.history else ()
+    told = {change.variant: change.size.value for change in changes}
     valid = [v for v in comparison.variants if v.status == "ok" and v.step_time_ms and v.name in specs]
     return Night(
         run_id=run.run_id,
@@ -90,7 +110,7 @@ def night_of(run: Run, comparison: Comparison, machine: Machine | None = None) -
         git_revision=run.git_revision,
         conditions=conditions,
         ceiling_ms=comparison.ceiling_ms,
-        results={v.name: _result(v, specs[v.name], conditions, machine) for v in valid},
+        results={v.name: _result(v, specs[v.name], conditions, machine, told.get(v.name)) for v in valid},
     )
 
 
@@ -104,7 +124,9 @@ def _conditions(run: Run, comparison: Comparison) -> dict[str, str]:
     }
 
 
-def _result(variant: VariantResult, spec: str, conditions: dict[str, str], machine: Machine) -> NightlyResult:
+def _result(
+    variant: VariantResult, spec: str, conditions: dict[str, str], machine: Machine, change: float | None
+) -> NightlyResult:
     same = {**conditions, "variant": variant.name, "spec": spec}
     step = variant.step_time_ms
     return NightlyResult(
@@ -114,6 +136,7 @@ def _result(variant: VariantResult, spec: str, conditions: dict[str, str], machi
         error=(step.ci_high - step.ci_low) / 2 / _HALF_WIDTH / step.mean,
         verdict=variant.verdict,
         stages=_stages(variant.summary),
+        change=change,
     )
 
 
@@ -126,10 +149,17 @@ def _stages(profile: Profile | None) -> tuple[NightlyStage, ...]:
     )
 
 
+def night_in(folder: RunFolder) -> Night:
+    """From a finished run's own files; before schema version 3, its summary alone told the machine."""
+    comparison = folder.read_comparison()
+    machine = comparison.machine or folder.read_summary().machine
+    return night_of(folder.read_run(), comparison.model_copy(update={"machine": machine}))
+
+
 def _derived(folder: RunFolder) -> Night | None:
-    """From a run's own files; None for one that is not finished, or cannot be read."""
+    """None for a run that is not finished, or cannot be read."""
     try:
-        return night_of(folder.read_run(), folder.read_comparison(), folder.read_summary().machine)
+        return night_in(folder)
     except InputError:
         return None
 

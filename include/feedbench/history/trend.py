@@ -1,12 +1,11 @@
-"""A variant's series as a whole: its nights, what each was judged to be, and the levels seen from the end."""
+"""A variant's series as a whole: its nights, what was told on each, and the levels seen from the end."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from feedbench.analysis import changes as maths
 from feedbench.history.causes import environment
-from feedbench.records import Accepted, Night
+from feedbench.records import Night
 
 
 @dataclass(frozen=True)
@@ -19,10 +18,8 @@ class Point:
     low_ms: float
     high_ms: float
     """The 95 % interval from within the run."""
-    state: str
-    """As in analysis/changes.py: first, steady, suspect, changed."""
-    size: float | None
-    """Relative change against the recent good nights, where there was one."""
+    change: float | None
+    """Relative change that was told on this night, against the good nights before it."""
     around: tuple[str, ...]
     """What differs from the night before in machine, software and code."""
 
@@ -32,43 +29,59 @@ class Trend:
     variant: str
     series: str
     machine: str
+    conditions: dict[str, str]
     points: tuple[Point, ...]
-    levels: tuple[int, ...]
-    """Numbers of the points at which a new level begins."""
+
+    def levels(self) -> tuple[int, ...]:
+        """Numbers of the points at which a new level begins, as seen from the last one."""
+        from feedbench.analysis.changes import levels  # scipy and ruptures: an overview can do without
+
+        return levels([math.log(point.step_time_ms) for point in self.points])
 
 
-def trends(nights: Sequence[Night], accepted: Accepted, variant: str | None = None) -> Iterator[Trend]:
-    """Every series of every variant (or of one), the one with the latest night first. `nights`: oldest first."""
-    series: dict[tuple[str, str], list[Night]] = {}
-    for night in nights:
-        for name, result in night.results.items():
+class Trends:
+    """The series of some nights, given oldest first. A trend is made when it is asked for."""
+
+    def __init__(self, nights: Sequence[Night]) -> None:
+        self._series: dict[tuple[str, str], list[Night]] = {}
+        for night in nights:
+            for variant, result in night.results.items():
+                self._series.setdefault((variant, result.series), []).append(night)
+        self._around: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def all(self, variant: str | None = None) -> Iterator[Trend]:
+        """Of every variant or of one, the one with the latest night first."""
+        for (name, series), nights in sorted(self._series.items(), key=lambda it: it[1][-1].created_at, reverse=True):
             if variant in (None, name):
-                series.setdefault((name, result.series), []).append(night)
-    for (name, key), mine in sorted(series.items(), key=lambda it: it[1][-1].created_at, reverse=True):
-        yield _trend(name, key, mine, accepted)
+                yield self._trend(name, series, nights)
 
+    def _trend(self, variant: str, series: str, nights: Sequence[Night]) -> Trend:
+        last = nights[-1]
+        pairs = zip((nights[0], *nights), nights, strict=False)
+        return Trend(
+            variant=variant,
+            series=series,
+            machine=f"{last.machine.cpu_model}, {last.machine.cores} cores",
+            conditions=last.conditions,
+            points=tuple(self._point(variant, before, night) for before, night in pairs),
+        )
 
-def _trend(variant: str, series: str, nights: Sequence[Night], accepted: Accepted) -> Trend:
-    results = [night.results[variant] for night in nights]
-    values = [math.log(result.step_time_ms) for result in results]
-    taken = {n for n, night in enumerate(nights) if variant in accepted.reasons.get(night.run_id, {})}
-    judged = maths.judge(values, [result.error for result in results], taken)
-    before = (nights[0], *nights)
-    points = [_point(variant, *it) for it in zip(before, nights, judged, strict=False)]
-    machine = nights[-1].machine
-    return Trend(variant, series, f"{machine.cpu_model}, {machine.cores} cores", tuple(points), maths.levels(values))
+    def _point(self, variant: str, before: Night, night: Night) -> Point:
+        result = night.results[variant]
+        half = 1.96 * result.error * result.step_time_ms
+        return Point(
+            run_id=night.run_id,
+            date=night.created_at[:10],
+            step_time_ms=result.step_time_ms,
+            low_ms=result.step_time_ms - half,
+            high_ms=result.step_time_ms + half,
+            change=result.change,
+            around=self._differences(before, night),
+        )
 
-
-def _point(variant: str, before: Night, night: Night, judged: maths.Night) -> Point:
-    result = night.results[variant]
-    half = 1.96 * result.error * result.step_time_ms
-    return Point(
-        night.run_id,
-        night.created_at[:10],
-        result.step_time_ms,
-        result.step_time_ms - half,
-        result.step_time_ms + half,
-        judged.state,
-        math.expm1(judged.shift.size) if judged.shift else None,
-        environment(before, night),
-    )
+    def _differences(self, before: Night, night: Night) -> tuple[str, ...]:
+        """Most variants have the same two nights beside each other: said once for all of them."""
+        pair = before.run_id, night.run_id
+        if pair not in self._around:
+            self._around[pair] = environment(before, night)
+        return self._around[pair]

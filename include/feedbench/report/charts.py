@@ -9,9 +9,10 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from feedbench.report.series import (
+    NightByNight,
     Picture,
     Series,
     SpeedUps,
@@ -30,6 +31,7 @@ NAMES = 190
 """Room for variant names, left of the axes."""
 BAR_ROW, LANE, HEADING = 30, 17, 22
 _UNITS_PER_INCH = 72
+MARK = "machine, software or code changed"
 
 
 def draw(picture: Picture) -> str:
@@ -237,3 +239,36 @@ def _timeline(axes: Axes, top: float, row: TimelineRow) -> list[tuple[float, str
         axes.broken_barh(bars, (y + 1, LANE - 5), color=COLOUR["input"], linewidth=0)
         ticks.append((y + LANE / 2 - 1, name))
     return ticks
+
+
+# ---- night by night ------------------------------------------------------------------------------------------------
+
+
+@_figure.register
+def _night_by_night(series: NightByNight) -> Figure:
+    figure, nights = _canvas(340), range(len(series.dates))
+    axes = _axes(figure, 64, 34, WIDTH - 64 - 20, 250)
+    axes.fill_between(nights, series.low_ms, series.high_ms, color=COLOUR["band"], label="95 % within the night")
+    dots = "o" if len(nights) <= 90 else ""
+    axes.plot(
+        nights, series.step_ms, color=COLOUR["model"], linewidth=1.2, marker=dots, markersize=3, label="step time"
+    )
+    for level in series.levels:
+        label = "level" if level is series.levels[0] else None
+        axes.hlines(level.median_ms, level.first - 0.5, level.last + 0.5, color=COLOUR["ink"], label=label)
+        if level.first:
+            axes.axvline(level.first - 0.5, color=COLOUR["muted"], linewidth=1, linestyle=(0, (4, 3)))
+        if level.last - level.first >= 0.08 * len(nights):  # else there is no room; the table has it
+            axes.annotate(level.label, (level.first, 1), (4, 4), axes.get_xaxis_transform(), "offset points")
+    if series.marks:
+        place = axes.get_xaxis_transform()
+        axes.plot(series.marks, [0.02] * len(series.marks), "^", transform=place, color=COLOUR["wait"], label=MARK)
+    axes.set_xlim(-0.5, max(len(nights) - 0.5, 1))
+    middle = sum(series.step_ms) / len(nights)
+    axes.set_ylim(min(*series.low_ms, 0.95 * middle), max(*series.high_ms, 1.05 * middle))
+    axes.grid(False, axis="x")
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: series.dates[int(at)] if 0 <= at < len(nights) else ""))
+    axes.set_ylabel("ms a step")
+    figure.legend(loc="lower left", bbox_to_anchor=(64 / WIDTH, 0), ncols=4)
+    return figure

@@ -85,7 +85,28 @@ class Timelines:
     end_ms: float
 
 
-Series = StepParts | SpeedUps | StepTimes | WhatIfCurves | Timelines
+@dataclass(frozen=True)
+class Level:
+    """Nights `first` to `last`, by their places, that are alike."""
+
+    first: int
+    last: int
+    median_ms: float
+    label: str
+
+
+@dataclass(frozen=True)
+class NightByNight:
+    dates: tuple[str, ...]
+    step_ms: tuple[float, ...]
+    low_ms: tuple[float, ...]
+    high_ms: tuple[float, ...]
+    levels: tuple[Level, ...]
+    marks: tuple[int, ...]
+    """Places of nights around which something else changed."""
+
+
+Series = StepParts | SpeedUps | StepTimes | WhatIfCurves | Timelines | NightByNight
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 from feedbench.progress import Progress
 from feedbench.records import Trial
@@ -89,10 +90,36 @@ def _watch(job: Job, progress: Progress) -> Death:
     out = Path(job.out)
     write_bytes(out / "job.json", job.model_dump_json(indent=1).encode())
     read_end, write_end = os.pipe()
+    with os.fdopen(read_end) as events:
+        try:
+            child = _start(out, write_end)
+        finally:
+            os.close(write_end)
+        timed_out = threading.Event()
+        timer = threading.Timer(job.settings.trial_timeout_s, lambda: (timed_out.set(), _kill_group(child.pid)))
+        timer.start()
+        try:
+            _pass_on(events, progress)
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        finally:
+            timer.cancel()
+            _kill_group(child.pid)
+            if child.returncode is None:
+                child.wait()
+    return Death(
+        status,
+        usage.ru_maxrss * 1024 / BYTES_PER_MB,
+        job.settings.trial_timeout_s if timed_out.is_set() else None,
+        _last_line(out / LOG),
+    )
+
+
+def _start(out: Path, write_end: int) -> subprocess.Popen:
     with writing(out / LOG):
         log = (out / LOG).open("wb")
     with log:
-        child = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "feedbench.training.trial", str(out / "job.json"), str(write_end)],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -101,25 +128,6 @@ def _watch(job: Job, progress: Progress) -> Death:
             start_new_session=True,
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
         )
-    os.close(write_end)
-    timed_out = threading.Event()
-    timer = threading.Timer(job.settings.trial_timeout_s, lambda: (timed_out.set(), _kill_group(child.pid)))
-    timer.start()
-    try:
-        _pass_on(read_end, progress)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    finally:
-        timer.cancel()
-        _kill_group(child.pid)
-        if child.returncode is None:
-            child.wait()
-    return Death(
-        status,
-        usage.ru_maxrss * 1024 / BYTES_PER_MB,
-        job.settings.trial_timeout_s if timed_out.is_set() else None,
-        _last_line(out / LOG),
-    )
 
 
 @contextmanager
@@ -139,19 +147,18 @@ def _ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _pass_on(read_end: int, progress: Progress) -> None:
+def _pass_on(events: TextIO, progress: Progress) -> None:
     """Replay the child's progress until it closes its end, which its death does too."""
-    with os.fdopen(read_end) as events:
-        for line in events:
-            event = json.loads(line)
-            if "start" in event:
-                progress.start(event["start"], event["total"], event["unit"])
-            elif "advance" in event:
-                progress.advance(event["advance"])
-            elif "note" in event:
-                progress.note(event["note"])
-            else:
-                progress.done()
+    for line in events:
+        event = json.loads(line)
+        if "start" in event:
+            progress.start(event["start"], event["total"], event["unit"])
+        elif "advance" in event:
+            progress.advance(event["advance"])
+        elif "note" in event:
+            progress.note(event["note"])
+        else:
+            progress.done()
 
 
 def _kill_group(pid: int) -> None:
@@ -176,10 +183,12 @@ def scratch_folder(name: str) -> Iterator[Path]:
     """
     base = Path(os.environ.get(SCRATCH) or Path(tempfile.gettempdir()) / f"feedbench-{os.getuid()}")
     base.mkdir(parents=True, exist_ok=True)
-    _sweep(base)
     folder = base / f"{name}-{secrets.token_hex(4)}"
-    with _lock_file(folder).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with ExitStack() as living:
+        with (base / ".making").open("w") as making:  # else a sweep could take a lock file that is not locked yet
+            fcntl.flock(making, fcntl.LOCK_EX)
+            _sweep(base)
+            fcntl.flock(living.enter_context(_lock_file(folder).open("w")), fcntl.LOCK_EX)
         folder.mkdir()
         try:
             yield folder

@@ -1,0 +1,111 @@
+"""The records that pass between the parts, and the JSON they are on disk: one schema each, declared once.
+
+Units are in the names. None means not measured (the reason is beside it), never zero.
+Readers of older files go through `store.py`, which migrates them by `schema_version`.
+"""
+
+from feedbench.records.base import (
+    SCHEMA_VERSION,
+    Document,
+    Interval,
+    Record,
+    Share,
+    Verdict,
+    dump,
+)
+from feedbench.records.comparison import (
+    Comparison,
+    NextStep,
+    PipelineCheck,
+    RunSummary,
+    StepTimeSummary,
+    VariantResult,
+    WhatIf,
+)
+from feedbench.records.nights import (
+    Accepted,
+    Change,
+    Changes,
+    Night,
+    NightlyResult,
+    NightlyStage,
+)
+from feedbench.records.profile import (
+    Blocking,
+    Device,
+    InputWait,
+    Kernel,
+    Layer,
+    MemoryUse,
+    Op,
+    Profile,
+    ProfiledStep,
+    Span,
+    Stage,
+    StageOp,
+    StepTime,
+    Timeline,
+    TimelineStep,
+    XprofStatement,
+)
+from feedbench.records.run import (
+    DataSet,
+    Machine,
+    PlannedTrial,
+    Run,
+    VariantSpec,
+)
+from feedbench.records.trial import (
+    Accelerator,
+    OperatorRates,
+    Trial,
+    Window,
+)
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Accelerator",
+    "Accepted",
+    "Blocking",
+    "Change",
+    "Changes",
+    "Comparison",
+    "DataSet",
+    "Device",
+    "Document",
+    "InputWait",
+    "Interval",
+    "Kernel",
+    "Layer",
+    "Machine",
+    "MemoryUse",
+    "NextStep",
+    "Night",
+    "NightlyResult",
+    "NightlyStage",
+    "Op",
+    "OperatorRates",
+    "PipelineCheck",
+    "PlannedTrial",
+    "Profile",
+    "ProfiledStep",
+    "Record",
+    "Run",
+    "RunSummary",
+    "Share",
+    "Span",
+    "Stage",
+    "StageOp",
+    "StepTime",
+    "StepTimeSummary",
+    "Timeline",
+    "TimelineStep",
+    "Trial",
+    "VariantResult",
+    "VariantSpec",
+    "Verdict",
+    "WhatIf",
+    "Window",
+    "XprofStatement",
+    "dump",
+]
