@@ -59,7 +59,7 @@ def test_tasks_follow_each_other_and_the_gate_is_last(parsed):
 
 @pytest.mark.airflow
 def test_a_cancelled_run_is_reported_and_red(parsed):
-    """Airflow skips what is not done of a run that is marked as failed, but for teardowns; the gate's failure is its."""
+    """Of a run that is marked as failed Airflow skips what is not done but for teardowns; the gate's failure is its."""
     assert parsed["teardowns"] == {"compare": False, "gate": True}
 
 
