@@ -33,25 +33,25 @@ def input_pipeline_benchmark():
         from feedbench.flow.preparation import download
 
         with told():
-            store, _, settings, progress = this_run()
-            check(settings.model_dump(), trains_here=False)  # trials run elsewhere
-            return download(store, settings, progress)
+            run = this_run()
+            check(run.settings.model_dump(), trains_here=False)  # trials run elsewhere
+            return download(run.store, run.settings, run.progress)
 
     @task
     def index(fetched: dict) -> dict:
         from feedbench.flow.preparation import index
 
         with told():
-            store, run_id, settings, progress = this_run()
-            return index(store, run_id, settings, fetched, progress)
+            run = this_run()
+            return index(run.store, run.run_id, run.settings, fetched, run.progress)
 
     @task
     def plan(fetched: dict) -> list:
         from feedbench.flow.preparation import plan
 
         with told():
-            store, run_id, settings, _ = this_run()
-            return plan(store, run_id, settings, fetched)
+            run = this_run()
+            return plan(run.store, run.run_id, run.settings, fetched)
 
     @task(
         pool="gpu_benchmark",
@@ -63,8 +63,8 @@ def input_pipeline_benchmark():
         from feedbench.flow.trials import train
 
         with told():
-            store, run_id, _, progress = this_run()
-            result = train(store, run_id, trial, progress)
+            run = this_run()
+            result = train(run.store, run.run_id, trial, run.progress)
         if result is None:
             raise AirflowSkipException("the rounds before this one have settled the matter")
         print("{variant} #{round}: {step_time_ms:.1f} ms a step over {steps} steps".format(**result))
@@ -75,26 +75,30 @@ def input_pipeline_benchmark():
         from feedbench.flow.results import compare_run
 
         with told():
-            store, run_id, _, progress = this_run()
-            result = compare_run(store, run_id, progress)
-        get_current_context()["outlet_events"][REPORT].extra = {"run_id": run_id, **result}
+            run = this_run()
+            result = compare_run(run.store, run.run_id, run.progress)
+        get_current_context()["outlet_events"][REPORT].extra = {"run_id": run.run_id, **result}
         print(result["verdict"])
         return result
 
     @task
-    def gate() -> None:
+    def gate(reported: dict | None) -> None:
+        from feedbench.errors import OutputError
         from feedbench.flow.gate import gate
 
         with told():
-            store, run_id, _, _ = this_run()
-            gate(store, run_id)
+            if reported is None:  # a teardown's own failure would leave the run green
+                raise OutputError("there is no comparison of this run: see the log of the task compare")
+            run = this_run()
+            gate(run.store, run.run_id)
 
     fetched = download()
     planned = plan(fetched)
     index(fetched) >> planned
     # Teardowns run whatever became of the trials, also of a run that somebody cancelled: it has a report, and is red.
-    reported, judged = compare().as_teardown(), gate().as_teardown(on_failure_fail_dagrun=True)
-    train.expand(trial=planned) >> reported >> judged
+    reported = compare().as_teardown()
+    train.expand(trial=planned) >> reported
+    gate(reported).as_teardown(on_failure_fail_dagrun=True)
 
 
 benchmark = input_pipeline_benchmark()

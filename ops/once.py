@@ -25,6 +25,9 @@ SETTINGS = {
     "FEEDBENCH_ARTIFACTS": str(ROOT / "artifacts"),
 }
 
+SET_UP = (["db", "migrate"], ["pools", "set", "gpu_benchmark", "1", "one trial at a time"])
+"""Of Airflow, before its first run. One slot: nothing keeps two trials of one machine on different GPUs."""
+
 
 def main(conf: str = "{}") -> int:
     for name, value in SETTINGS.items():
@@ -63,9 +66,8 @@ def _params(conf: str) -> dict | None:
 def _set_up(log: Path) -> bool:
     """Airflow's database and the pool that lets one trial run at a time; quiet unless it fails."""
     airflow = [sys.executable, "-m", "airflow"]
-    steps = (["db", "migrate"], ["pools", "set", "gpu_benchmark", "1", "one trial at a time"])
     with log.open("w") as output:
-        for step in steps:
+        for step in SET_UP:
             if subprocess.run([*airflow, *step], stdout=output, stderr=subprocess.STDOUT, check=False).returncode:
                 print(f"feedbench: airflow {' '.join(step)} failed; see {log}", file=sys.stderr)
                 return False

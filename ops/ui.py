@@ -19,7 +19,7 @@ import urllib.request
 from pathlib import Path
 
 import psutil
-from once import SETTINGS
+from once import SET_UP, SETTINGS
 
 LOOPBACK = "127.0.0.1"
 USER = "admin"
@@ -116,10 +116,10 @@ def new_password(file: Path) -> str | None:
 
 
 def set_up(log: Path) -> None:
-    """The database, and the pool with one slot: nothing keeps two trials of one machine on different GPUs."""
+    """The database, and the pool."""
     airflow = [sys.executable, "-m", "airflow"]
     with log.open("w") as output:
-        for step in (["db", "migrate"], ["pools", "set", "gpu_benchmark", "1", "one trial at a time"]):
+        for step in SET_UP:
             subprocess.run([*airflow, *step], stdout=output, stderr=output, check=True)
 
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from airflow.sdk import BaseNotifier
+
 from benchmark_link import report_path
 
 CLASS, ARGUMENTS = "FEEDBENCH_NOTIFIER", "FEEDBENCH_NOTIFIER_ARGUMENTS"
@@ -45,35 +47,56 @@ def on_failure(environment: Mapping[str, str] = os.environ) -> Callable[[Any], N
     name = environment.get(CLASS)
     if not name:
         return None
-    try:
-        kind = pkgutil.resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"{CLASS}={name}: no such notifier ({error}); give the import path of its class") from None
-    try:
-        arguments = dict(json.loads(environment.get(ARGUMENTS) or "{}"))
-    except (ValueError, TypeError):
-        raise ValueError(f'{ARGUMENTS}: not a JSON object; write {{"to": "team@example.org"}}') from None
+    kind, arguments = _class(name), _arguments(environment.get(ARGUMENTS) or "{}")
     message = {field: text for field, text in _MESSAGE.items() if field in kind.template_fields}
+    try:
+        kind(**message | arguments)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{ARGUMENTS}: not what {name} takes: {error}") from None
 
     def tell(context: Any) -> None:
         notice = notice_of(context["run_id"], context.get("reason"))
-        kind(**message | arguments)({**context, "notice": notice})
+        kind(**message | arguments)({**context, "notice": notice})  # anew: a notifier fills its templates in place
 
     return tell
 
 
+def _class(name: str) -> type[BaseNotifier]:
+    try:
+        kind = pkgutil.resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{CLASS}={name}: no such notifier ({error}); give the import path of its class") from None
+    if not (isinstance(kind, type) and issubclass(kind, BaseNotifier)):
+        raise ValueError(f"{CLASS}={name}: not the class of an Airflow notifier")
+    return kind
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except (ValueError, TypeError):
+        raise ValueError(f'{ARGUMENTS}: not a JSON object; write {{"to": "team@example.org"}}') from None
+
+
 def notice_of(run_id: str, reason: str | None = None) -> Notice:
     """What is to be said of a run that failed. `reason`: Airflow's own word for it, when the gate has none."""
-    from feedbench.errors import FeedbenchError
-    from feedbench.flow.gate import gate
-    from feedbench.store import Store
-
-    text = f"The run failed: {reason or 'see its tasks in Airflow'}."
-    try:
-        gate(Store(), run_id)
-    except FeedbenchError as error:
-        text = str(error)
+    text = _gate(run_id) or f"The run failed: {reason or 'see its tasks in Airflow'}."
     url = report_path(run_id, with_host=True)
     subject = f"Benchmark {run_id} is red: {text.splitlines()[0][:120]}"
     html = f'<p>{escape(text)}</p><p><a href="{escape(url)}">Report of {escape(run_id)}</a></p>'
     return Notice(subject, f"{text}\n{url}", html, url)
+
+
+def _gate(run_id: str) -> str | None:
+    """The gate's words; None where it has none."""
+    from feedbench.errors import FeedbenchError, Regressed, TrialFailed
+    from feedbench.flow.gate import gate
+    from feedbench.store import Store
+
+    try:
+        gate(Store(), run_id)
+    except (TrialFailed, Regressed) as error:
+        return str(error)
+    except (FeedbenchError, OSError) as error:
+        return f"The run failed, and there is no comparison of it: {error}"
+    return None

@@ -4,11 +4,17 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from airflow.sdk import get_current_context
 
 from feedbench.errors import FeedbenchError
+
+if TYPE_CHECKING:
+    from feedbench.config import Settings
+    from feedbench.progress import Progress
+    from feedbench.store import Store
 
 
 @contextmanager
@@ -21,8 +27,17 @@ def told() -> Iterator[None]:
         sys.exit(error.exit_code)
 
 
-def this_run() -> tuple[Any, str, Any, Any]:
-    """The store, this run's id, its settings, and progress into the log.
+@dataclass(frozen=True)
+class ThisRun:
+    store: "Store"
+    run_id: str
+    settings: "Settings"
+    progress: "Progress"
+    """Into the task's log."""
+
+
+def this_run() -> ThisRun:
+    """The run that the task belongs to.
 
     Whether source, weights and variants are what they should be is for `download` to check: another worker need not
     see the folder that they came from.
@@ -33,4 +48,4 @@ def this_run() -> tuple[Any, str, Any, Any]:
 
     context = get_current_context()
     asked = {**context["params"], **(context["dag_run"].conf or {})}  # params alone would drop unknown keys
-    return Store(), context["run_id"], Settings.parse(asked), Lines(sys.stdout)
+    return ThisRun(Store(), context["run_id"], Settings.parse(asked), Lines(sys.stdout))

@@ -99,7 +99,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _accept(options: argparse.Namespace) -> int:
-    from feedbench.flow.gate import accept
+    from feedbench.flow.acceptance import accept
     from feedbench.store import Store
 
     accept(Store(options.out), options.run_id, options.variant, options.reason)

@@ -1,6 +1,6 @@
 """The trigger form: every setting as the keyword arguments of an Airflow Param, without importing Airflow.
 
-What the form accepts, `flow.check` accepts: both come from `config.py`.
+What the form accepts, `flow/checks.py` accepts: both come from `config.py`.
 """
 
 from collections.abc import Mapping

@@ -134,6 +134,9 @@ class RunFolder:
     report_html = property(lambda self: self.path / "report.html")
     report_md = property(lambda self: self.path / "report.md")
 
+    def has_report(self) -> bool:
+        return self.report_html.exists()
+
     def read_run(self) -> Run:
         return read(self.path / "run.json", Run)
 
@@ -201,13 +204,19 @@ class TrialFolder:
     def __init__(self, path: UPath) -> None:
         self.path = path
 
+    RECORD = "trial.json"
+    """Written last: with it all the others are there."""
+
     logdir = property(lambda self: self.path / "train")
 
+    def has_record(self) -> bool:
+        return (self.path / self.RECORD).exists()
+
     def read_trial(self) -> Trial:
-        return read(self.path / "trial.json", Trial)
+        return read(self.path / self.RECORD, Trial)
 
     def write_trial(self, trial: Trial) -> None:
-        write(self.path / "trial.json", trial)
+        write(self.path / self.RECORD, trial)
 
     def read_profile(self) -> Profile:
         return read(self.path / "profile.json", Profile)

@@ -22,6 +22,11 @@ def share(value: float | None) -> str:
     return f"{percent:.1f} %" if abs(percent) < 9.95 else f"{percent:.0f} %"
 
 
+def signed_share(value: float) -> str:
+    """A relative difference with its sign: `+18 %`, `−4.8 %`."""
+    return f"{'−' if value < 0 else '+'}{share(abs(value))}"
+
+
 def times(value: float | None) -> str:
     """A ratio: `1.31×`."""
     return DASH if value is None else f"{value:.2f}×"

@@ -60,7 +60,7 @@ class NightRow:
 class TrendPage:
     trend: Trend
     picture: str
-    caption: str
+    title: str
     conditions: str
     rows: tuple[NightRow, ...]
     """Newest first."""
@@ -146,32 +146,10 @@ def _drawn(trend: Trend, levels: Sequence[int]) -> str:
 
 
 def _picture(trend: Trend, levels: Sequence[int]) -> "Picture":
-    from feedbench.report.series import Level, NightByNight, Picture
+    from feedbench.report.nights import night_by_night
+    from feedbench.report.series import Picture
 
-    starts = (0, *levels)
-    ends = (*(start - 1 for start in levels), len(trend.points) - 1)
-    medians = [
-        median(p.step_time_ms for p in trend.points[start : end + 1]) for start, end in zip(starts, ends, strict=True)
-    ]
-    labels = [f"{ms(medians[0])} ms", *map(_step, medians, medians[1:])]
-    drawn = tuple(map(Level, starts, ends, medians, labels))
-    steps = "; ".join(f"from {trend.points[lv.first].date} {lv.label}" for lv in drawn[1:]) or "one level throughout"
-    return Picture(
-        anchor="trend",
-        title=f"Step time of {trend.variant} by night",
-        caption="",
-        alternative=f"{len(trend.points)} nights, at first {ms(medians[0])} ms a step; {steps}.",
-        series=NightByNight(
-            dates=tuple(point.date for point in trend.points),
-            step_ms=tuple(point.step_time_ms for point in trend.points),
-            low_ms=tuple(point.low_ms for point in trend.points),
-            high_ms=tuple(point.high_ms for point in trend.points),
-            levels=drawn,
-            marks=tuple(number for number, point in enumerate(trend.points) if point.around),
-        ),
-    )
-
-
-def _step(before_ms: float, after_ms: float) -> str:
-    change = after_ms / before_ms - 1
-    return f"{'+' if change > 0 else '−'}{share(abs(change))}: {ms(after_ms)} ms"
+    points = trend.points
+    columns = ([getattr(p, name) for p in points] for name in ("date", "step_time_ms", "low_ms", "high_ms"))
+    series = night_by_night(*columns, levels, [number for number, point in enumerate(points) if point.around])
+    return Picture("trend", f"Step time of {trend.variant} by night", "", series.in_words(), series)

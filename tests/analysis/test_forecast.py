@@ -3,12 +3,12 @@
 import pytest
 
 from feedbench.analysis.advise import next_steps, what_if
-from feedbench.analysis.forecast import Costs, costs, fetched, forecast_ms, rewritten
+from feedbench.analysis.forecast import Costs, costs, forecast_ms, rewritten
 from feedbench.records import OperatorRates, Profile, Stage
 
 BASE = Costs(
     model_ms=45, map_ms=20, parallel_map_ms=12, order_ms=1, batch_ms=4, memory_cache_ms=0.1, file_cache_ms=8,
-    uint8_batch_ms=1, to_float_ms=2, cores=2, model_work_ms=0,
+    uint8_batch_ms=1, to_float_ms=2, cores=2, model_work_ms=0, ready_share=2 / 32,
 )  # fmt: skip
 NAIVE = ("TensorSlice", "Map", "Shuffle", "ForeverRepeat", "BatchV2")
 PARALLEL = ("TensorSlice", "ParallelMapV2", "Shuffle", "ForeverRepeat", "BatchV2")
@@ -20,7 +20,7 @@ CACHED = ("MemoryCache", "Shuffle", "ForeverRepeat", "BatchV2")
     [
         (NAIVE, 45 + 20 + 1 + 4),
         ((*NAIVE, "Prefetch"), 45),  # 25 ms of input hide behind 45 ms of model
-        (PARALLEL, 45 + 12.5),  # all work on two cores: 25 / 2; the pool alone: 12
+        (PARALLEL, 45 + 12 + 1 + 4 - 12 / 16),  # two of 32 photos are ready when the batch is asked for
         ((*PARALLEL, "Prefetch"), 45),
         (CACHED, 45 + 0.1 + 1 + 4),
         (("FileCache", *CACHED[1:]), 45 + 8 + 1 + 4),
@@ -32,10 +32,10 @@ def test_a_step_is_the_model_plus_or_beside_the_input(operators, step_ms):
 
 
 def test_a_fast_accelerator_waits_for_the_slowest_segment():
-    """A 5 ms model: naive + prefetch is bound by its 25 ms thread, parallel map by two cores' worth of work."""
+    """A 5 ms model: naive + prefetch is bound by its 25 ms thread, parallel map by 12 + 1 + 4 less two photos."""
     fast = Costs(**{**vars(BASE), "model_ms": 5})
     assert forecast_ms((*NAIVE, "Prefetch"), fast) == pytest.approx(25)
-    assert forecast_ms((*PARALLEL, "Prefetch"), fast) == pytest.approx(12.5)
+    assert forecast_ms((*PARALLEL, "Prefetch"), fast) == pytest.approx(16.25)
 
 
 def test_a_model_on_the_same_cores_still_pays_for_the_work():
@@ -44,28 +44,23 @@ def test_a_model_on_the_same_cores_still_pays_for_the_work():
     assert forecast_ms((*NAIVE, "Prefetch"), shared) == pytest.approx(57.5)
 
 
-def test_a_shuffle_buffer_is_filled_first_and_drained_last():
-    """7 batches of 32, a buffer of 100: 132 photos for the first, then 32, 32, the last 28, then none."""
-    shares = fetched(32, 7, 100)
-    assert shares == pytest.approx((132 / 32, 1, 1, 28 / 32, 0, 0, 0))
-    assert fetched(32, 2, 1000) == pytest.approx((2, 0))
+def test_a_parallel_map_over_batches_runs_ahead_by_itself():
+    """25 ms of input and a cast of 2 ms, three segments beside a 45 ms model; a prefetch behind it changes nothing."""
+    cast = (*NAIVE, "ParallelMapV2")
+    assert forecast_ms(cast, BASE) == forecast_ms((*cast, "Prefetch"), BASE) == pytest.approx(45)
 
 
-def test_what_is_overlapped_within_a_batch_is_not_overlapped_over_a_pass():
-    """Two batches a pass, all photos fetched for the first, batches of 6 ms: max(24, 31 / 2) + max(0, 7), halved.
-
-    Spread evenly it would be max(12, 27 / 2); TensorFlow's one shuffle over all passes never drains, and is even.
-    """
-    drained = Costs(**{**vars(BASE), "model_ms": 5, "batch_ms": 6, "fetched": (2, 0)})
-    assert forecast_ms((*PARALLEL, "Prefetch"), drained) == pytest.approx((24 + 7) / 2)
-    assert forecast_ms(rewritten(PARALLEL), drained) == pytest.approx(27 / 2)
-    assert forecast_ms(NAIVE, drained) == pytest.approx(5 + 20 + 1 + 6)  # nothing overlaps: as if it were even
+@pytest.mark.parametrize(("cores", "ready_ms"), [(2, 12 / 16), (16, 5), (64, 5)])
+def test_a_parallel_map_is_ahead_by_its_threads_and_no_longer_than_it_is_left_alone(cores, ready_ms):
+    """One photo a core of 32, but no more than can be decoded in the 5 ms in which the batch is put together."""
+    many = Costs(**{**vars(BASE), "model_ms": 5, "cores": cores, "ready_share": min(cores / 32, 1)})
+    assert forecast_ms((*PARALLEL, "Prefetch"), many) == pytest.approx(12 + 1 + 4 - ready_ms)
 
 
 def test_a_model_that_works_on_the_cores_takes_them_from_the_input():
-    """An emulated 5 ms step that costs 7 ms of a core besides: (25 + 7) / 2 where the input alone needs 12.5."""
-    emulated = Costs(**{**vars(BASE), "model_ms": 12, "model_work_ms": 7})
-    assert forecast_ms((*PARALLEL, "Prefetch"), emulated) == pytest.approx(16)
+    """An emulated 3 ms step that costs 9 ms of a core besides: (25 + 9) / 2 where the input alone needs 16.25."""
+    emulated = Costs(**{**vars(BASE), "model_ms": 12, "model_work_ms": 9})
+    assert forecast_ms((*PARALLEL, "Prefetch"), emulated) == pytest.approx(17)
 
 
 def test_an_operator_of_unknown_cost_gives_no_forecast():
@@ -73,7 +68,7 @@ def test_an_operator_of_unknown_cost_gives_no_forecast():
 
 
 def test_what_tensorflow_makes_of_the_naive_chain():
-    assert rewritten(NAIVE) == ("TensorSlice", "ParallelMapV2", "ShuffleAndRepeat", "BatchV2", "Prefetch")
+    assert rewritten(NAIVE) == (*PARALLEL, "Prefetch")
 
 
 def test_the_baselines_costs_add_up_to_what_was_measured():
@@ -86,7 +81,7 @@ def test_the_baselines_costs_add_up_to_what_was_measured():
         map_ms=0.6, parallel_map_ms=0.4, memory_cache_ms=0.01, file_cache_ms=0.2, batch_ms=4, uint8_batch_ms=1,
         to_float_ms=2,
     )  # fmt: skip
-    found = costs(Profile(file="x", status="ok", stages=stages), rates, 70.0, 25.0, 32, 2, lambda _: 0.0)
+    found = costs(Profile(file="x", status="ok", stages=stages), rates, 25.0, 45.0, 0.0, 32, 2)
     assert (found.model_ms, found.map_ms, found.batch_ms) == pytest.approx((45, 20, 5))
     assert found.parallel_map_ms == pytest.approx(20 / 1.5)  # as much faster as the rates say
     assert forecast_ms(NAIVE, found) == pytest.approx(70)
@@ -111,11 +106,11 @@ def test_what_every_forecast_leaves_out_is_not_taken_for_a_gain():
 
 
 def test_more_cores_help_where_work_is_the_limit():
-    """A 5 ms model, 25 ms of work on two cores; on four the slowest segment (the pool, 12 / 2 ms) is left."""
+    """A 5 ms model; on twice the cores 12 ms of decoding are 6, and four photos of 32 are ready: 6 + 5 - 0.75."""
     fast = Costs(**{**vars(BASE), "model_ms": 5})
     best = (*PARALLEL, "Prefetch")
-    steps = {s.change: s for s in next_steps(fast, best, 12.5, tried=[best], cached_photos_mb=1, min_effect=0.02)}
-    assert steps["4 cores instead of 2"].forecast_ms == pytest.approx(25 / 4)
+    steps = {s.change: s for s in next_steps(fast, best, 16.25, tried=[best], cached_photos_mb=1, min_effect=0.02)}
+    assert steps["4 cores instead of 2"].forecast_ms == pytest.approx(10.25)
 
 
 def test_what_if_keeps_up_where_the_accelerator_is_busy_nine_tenths_of_a_step():

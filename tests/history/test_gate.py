@@ -8,7 +8,8 @@ import pytest
 
 from feedbench.cli import main
 from feedbench.errors import Regressed, SettingsError, TrialFailed
-from feedbench.flow.gate import accept, gate
+from feedbench.flow.acceptance import accept
+from feedbench.flow.gate import gate
 from feedbench.flow.results import compare_run
 from feedbench.progress import Lines
 from feedbench.store import Store

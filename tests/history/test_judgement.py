@@ -2,7 +2,8 @@
 
 import pytest
 
-from feedbench.history.judgement import change_sentence, judge
+from feedbench.history.causes import change_sentence
+from feedbench.history.judgement import judge
 from feedbench.records import Accepted
 
 NONE = Accepted()

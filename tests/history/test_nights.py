@@ -65,10 +65,12 @@ def test_all_documents_of_each_older_schema_are_read_as_todays(version):
 
 def test_the_file_of_nights_is_made_anew_when_it_is_gone_or_broken(store):
     nights = History(store).nights
+    History(store).add(nights[0])
     kept = store.history.read_bytes()
     for broken in (b"", b"{\n", b'{"schema_version": 99}\n', kept[:50]):
         store.history.write_bytes(broken)
         assert History(store).nights == nights
+        History(store).add(nights[0])
         assert store.history.read_bytes() == kept
     store.history.unlink()
     assert History(store).nights == nights

@@ -1,6 +1,7 @@
 """A failed run is told to whom the environment names, in the gate's own words, by a real mail to a real SMTP server."""
 
 import json
+import socket
 import subprocess
 import sys
 from email import message_from_bytes, policy
@@ -31,9 +32,10 @@ class Inbox:
 @pytest.fixture
 def inbox():
     inbox = Inbox()
-    server = Controller(inbox, hostname="127.0.0.1", port=0)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        inbox.port = free.getsockname()[1]
+    server = Controller(inbox, hostname="127.0.0.1", port=inbox.port)
     server.start()
-    inbox.port = server.server.sockets[0].getsockname()[1]
     yield inbox
     server.stop()
 
@@ -64,6 +66,17 @@ def test_a_notifier_that_does_not_exist_is_told_when_the_dag_loads(name):
         on_failure({CLASS: name})
 
 
+@pytest.mark.parametrize("name", ["os.path.join", "feedbench.store.Store"])
+def test_what_is_no_notifier_is_told_when_the_dag_loads(name):
+    with pytest.raises(ValueError, match="not the class of an Airflow notifier"):
+        on_failure({CLASS: name})
+
+
+def test_arguments_that_the_notifier_does_not_take_are_told_when_the_dag_loads():
+    with pytest.raises(ValueError, match=f"{ARGUMENTS}: not what {SMTP} takes.*'to'"):
+        on_failure({CLASS: SMTP, ARGUMENTS: '{"too": "team@example.org"}'})
+
+
 @pytest.mark.parametrize("arguments", ["to=me", "[1]", '"me"'])
 def test_arguments_that_are_no_object_are_told_when_the_dag_loads(arguments):
     with pytest.raises(ValueError, match=ARGUMENTS):
@@ -81,7 +94,8 @@ def test_the_notice_has_the_gates_words_and_the_address_of_the_report(red_run):
 
 def test_a_run_that_left_nothing_is_told_too(store, monkeypatch):
     monkeypatch.setenv("FEEDBENCH_ARTIFACTS", str(store.root))
-    assert "no such file" in notice_of("manual__2026-03-04T02:30:00+00:00").text
+    notice = notice_of("manual__2026-03-04T02:30:00+00:00", "task_failure")
+    assert "The run failed, and there is no comparison of it" in notice.subject
 
 
 def test_a_mail_reaches_the_server(red_run, inbox, tmp_path, monkeypatch):

@@ -7,22 +7,27 @@ import matplotlib as mpl
 import pytest
 
 from feedbench.report.charts import draw
-from feedbench.report.series import pictures
+from feedbench.report.nights import night_by_night
+from feedbench.report.series import Picture, pictures
 from feedbench.report.svg import COLOUR
 
 SVG = "{http://www.w3.org/2000/svg}"
-ANCHORS = ("timelines", "step-parts", "speed-ups", "step-times", "what-if")
+ANCHORS = ("timelines", "step-parts", "speed-ups", "step-times", "what-if", "trend")
+NIGHTS = night_by_night(
+    [f"2026-03-{day:02d}" for day in range(1, 21)], [50.0] * 12 + [60.0] * 8, [49.0] * 20, [61.0] * 20, [12], [12]
+)
+TREND = Picture("trend", "Step time of naive by night", "", NIGHTS.in_words(), NIGHTS)
 
 
 def drawings(comparison):
-    return {picture.anchor: draw(picture) for picture in pictures(comparison, comparison.variants)}
+    return {it.anchor: draw(it) for it in (*pictures(comparison, comparison.variants), TREND)}
 
 
 def texts(svg):
     return [node.text for node in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-def test_a_full_record_gives_all_five_pictures_as_well_formed_svg(emulated):
+def test_a_full_record_and_many_nights_give_all_six_pictures_as_well_formed_svg(emulated):
     found = drawings(emulated)
     assert tuple(found) == ANCHORS
     assert all(ElementTree.fromstring(svg).tag == f"{SVG}svg" for svg in found.values())

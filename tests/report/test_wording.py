@@ -1,5 +1,6 @@
 import pytest
 
+from feedbench import units
 from feedbench.records import Device, Interval
 from feedbench.report import wording
 
@@ -18,7 +19,7 @@ def test_visible_leaves_a_healthy_record_as_it_is(emulated):
     ("value", "text"), [(0.18, "+18 %"), (-0.048, "−4.8 %"), (0.0, "+0.0 %")], ids=["up", "down", "none"]
 )
 def test_a_difference_always_has_its_sign(value, text):
-    assert wording.signed_share(value) == text
+    assert units.signed_share(value) == text
 
 
 def test_intervals_keep_the_decimals_of_their_unit():

@@ -1,7 +1,7 @@
 """What to try next, and which accelerator a pipeline could feed: forecasts put to use."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def next_steps(
     here_ms = forecast_ms(best, costs)
     if here_ms is None:
         return ()
-    twice = replace(costs, cores=2 * costs.cores, parallel_map_ms=costs.parallel_map_ms / 2)
+    twice = costs.on(2 * costs.cores)
     forecasts = [
         (c.change, forecast_ms(c.operators, costs), c.memory_mb)
         for c in _pipelines(cached_photos_mb)

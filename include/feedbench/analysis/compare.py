@@ -9,7 +9,7 @@ import numpy as np
 from feedbench.analysis import stats
 from feedbench.analysis.advise import next_steps
 from feedbench.analysis.evidence import Evidence, check, digest_of, home_class, typical, usable
-from feedbench.analysis.forecast import Costs, costs, fetched, forecast_ms, rewritten
+from feedbench.analysis.forecast import Costs, costs, forecast_ms, rewritten
 from feedbench.analysis.result import result
 from feedbench.analysis.verdict import verdict_sentence
 from feedbench.config import A_A_TWIN, BASELINE, CEILING
@@ -139,21 +139,15 @@ def _costs(baseline: Sequence[Evidence], ceiling_ms: float | None, run: Run) -> 
     told = [e for e in baseline if e.trial.rates and e.trial.input_only_ms and e.profile and e.profile.stages]
     if not told:
         return None
-    one, machine_cores = typical(told), told[0].trial.machine.cores
-    step_ms = _step_ms(told)
+    one = typical(told)
+    cores, step_ms = one.trial.machine.cores, _step_ms(told)
     input_ms = float(np.mean([np.mean(e.trial.input_only_ms) for e in told]))
     if ceiling_ms is not None:
         input_ms = min(input_ms, max(step_ms - ceiling_ms, 0.0))
-    return costs(
-        one.profile,
-        _median_rates([e.trial.rates for e in told]),
-        step_ms,
-        input_ms,
-        run.settings.batch_size,
-        machine_cores,
-        lambda model_ms: _work_on_cores(model_ms, one.trial.accelerator, machine_cores),
-        fetched(run.settings.batch_size, _steps_per_pass(baseline) or 1, run.settings.shuffle_buffer),
-    )
+    model_ms = max(step_ms - input_ms, 0.0)
+    rates = _median_rates([e.trial.rates for e in told])
+    work_ms = _work_on_cores(model_ms, one.trial.accelerator, cores)
+    return costs(one.profile, rates, input_ms, model_ms, work_ms, run.settings.batch_size, cores)
 
 
 def _median_rates(rates: Sequence[OperatorRates]) -> OperatorRates:

@@ -9,6 +9,7 @@ from feedbench.analysis import stats
 from feedbench.analysis.advise import what_if
 from feedbench.analysis.diagnose import diagnose
 from feedbench.analysis.evidence import Check, Evidence, typical
+from feedbench.analysis.forecast import runs_ahead
 from feedbench.config import BASELINE, Settings
 from feedbench.records import Interval, Profile, StepTimeSummary, VariantResult, VariantSpec, XprofStatement
 
@@ -41,7 +42,7 @@ def result(
     row |= _typical_round(seen, xprof)
     if row["input_only_ms"]:
         ran = check.pipeline.executed or spec.declared
-        row["what_if"] = what_if(row["input_only_ms"], ran[-1] == "Prefetch", settings.batch_size)
+        row["what_if"] = what_if(row["input_only_ms"], runs_ahead(ran), settings.batch_size)
     row["notes"] = tuple(_notes(spec, check, seen.profile))
     return VariantResult(**row, **{name: _mean([getattr(e.trial, name) for e in good]) for name in _AVERAGED})
 

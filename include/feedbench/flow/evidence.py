@@ -5,10 +5,7 @@ from pathlib import Path
 
 from feedbench.analysis.evidence import Evidence
 from feedbench.errors import InputError, MissingFile
-from feedbench.records import (
-    PlannedTrial,
-    Profile,
-)
+from feedbench.records import PlannedTrial, Profile
 from feedbench.store import RunFolder, TrialFolder, local_file
 from feedbench.trace.profile import read_profile
 

@@ -1,13 +1,8 @@
-"""Whether a run is red, and what a person may do about it."""
+"""Whether a run is red. Light: it is asked by a task of its own and by whoever tells people of it."""
 
-from feedbench.errors import Regressed, SettingsError, TrialFailed
-from feedbench.flow.results import write_report
-from feedbench.history.judgement import change_sentence
-from feedbench.records import (
-    Accepted,
-    Change,
-    Comparison,
-)
+from feedbench.errors import Regressed, TrialFailed
+from feedbench.history.causes import change_sentence
+from feedbench.records import Change, Comparison
 from feedbench.store import Store
 
 
@@ -26,30 +21,6 @@ def gate(store: Store, run_id: str) -> None:
     if worse:
         how = f"to take it for good: feedbench accept '{run_id}' {worse[0].variant} --reason '...'"
         raise Regressed(" | ".join([*map(change_sentence, worse), how]))
-
-
-def accept(store: Store, run_id: str, variant: str, reason: str) -> None:
-    """A person takes a regression for good: this run is not red for it, and later nights are held against it.
-
-    Raises SettingsError when the run has no such regression or no reason is given.
-    """
-    folder = store.run(run_id)
-    run, comparison = folder.read_run(), folder.read_comparison()
-    names = [change.variant for change in regressions(comparison)]
-    if variant not in names:
-        raise SettingsError(f"variant {variant!r}: not slower in this run; slower: {', '.join(names) or 'none'}")
-    if not reason.strip():
-        raise SettingsError("reason: say why, for those who ask later")
-    known = store.read_accepted().reasons
-    store.write_accepted(Accepted(reasons=known | {run_id: known.get(run_id, {}) | {variant: reason.strip()}}))
-    changes = tuple(
-        c.model_copy(update={"accepted": reason.strip()}) if c.variant == variant else c
-        for c in comparison.history.changes
-    )
-    history = comparison.history.model_copy(update={"changes": changes})
-    comparison = comparison.model_copy(update={"history": history})
-    folder.write_comparison(comparison)
-    write_report(folder, run, comparison)
 
 
 def regressions(comparison: Comparison) -> list[Change]:

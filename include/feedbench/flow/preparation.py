@@ -14,10 +14,7 @@ from feedbench.dataset.sources import Fetched, fetch, localise
 from feedbench.dataset.weights import fetch_weights
 from feedbench.pipelines.variants import chosen
 from feedbench.progress import Progress
-from feedbench.records import (
-    PlannedTrial,
-    Run,
-)
+from feedbench.records import PlannedTrial, Run
 from feedbench.store import Store
 from feedbench.training.machine import fingerprint
 

@@ -12,13 +12,7 @@ from feedbench.flow.evidence import read_evidence
 from feedbench.history.judgement import judge
 from feedbench.history.nights import History, night_of
 from feedbench.progress import Progress, tracked
-from feedbench.records import (
-    Comparison,
-    PlannedTrial,
-    Run,
-    RunSummary,
-    XprofStatement,
-)
+from feedbench.records import Accepted, Comparison, Run, RunSummary, XprofStatement
 from feedbench.report.render import render
 from feedbench.store import RunFolder, Store, local_file, write_bytes
 from feedbench.trace.xprof_tools import xprof_statement
@@ -28,15 +22,19 @@ def compare_run(store: Store, run_id: str, progress: Progress) -> dict[str, Any]
     """Reads every planned trial's files, there or not; writes comparison.json and the report."""
     folder = store.run(run_id)
     run = folder.read_run()
-    ran = [planned for planned in run.trials if planned.round <= run.settings.rounds or _exists(folder, planned)]
+    ran = [
+        planned for planned in run.trials if planned.round <= run.settings.rounds or folder.trial(planned).has_record()
+    ]
     evidence = []
     with tracked(progress, "reading profiles", len(ran), "trials") as advance:
         for planned in ran:
             evidence.append(read_evidence(folder, planned))
             advance(1)
-    comparison = _with_history(store, run, compare(run, evidence, _xprof_reader(folder)))
+    history = History(store)
+    comparison = _with_history(history, store.read_accepted(), run, compare(run, evidence, _xprof_reader(folder)))
     folder.write_comparison(comparison)
     write_report(folder, run, comparison)
+    history.add(night_of(run, comparison))
     return {
         "verdict": comparison.verdict,
         "fastest": comparison.fastest[0] if comparison.fastest else None,
@@ -44,15 +42,12 @@ def compare_run(store: Store, run_id: str, progress: Progress) -> dict[str, Any]
     }
 
 
-def _with_history(store: Store, run: Run, comparison: Comparison) -> Comparison:
-    """Held against the nights before, and kept for those after."""
-    history = History(store)
+def _with_history(history: History, accepted: Accepted, run: Run, comparison: Comparison) -> Comparison:
+    """Held against the nights before."""
     tonight = night_of(run, comparison)
-    judged = judge(tonight, history.before(tonight), store.read_accepted(), run.settings.min_effect)
+    judged = judge(tonight, history.before(tonight), accepted, run.settings.min_effect)
     warnings = (*comparison.warnings, *judged.suspicions)
-    comparison = comparison.model_copy(update={"history": judged.changes, "warnings": warnings})
-    history.add(night_of(run, comparison))
-    return comparison
+    return comparison.model_copy(update={"history": judged.changes, "warnings": warnings})
 
 
 def write_report(folder: RunFolder, run: Run, comparison: Comparison) -> None:
@@ -62,10 +57,6 @@ def write_report(folder: RunFolder, run: Run, comparison: Comparison) -> None:
     write_bytes(folder.report_md, report.markdown.encode())
     write_bytes(folder.report_html, report.html.encode())
     folder.write_summary(RunSummary.of(run, comparison))
-
-
-def _exists(folder: RunFolder, planned: PlannedTrial) -> bool:
-    return (folder.trial(planned).path / "trial.json").exists()
 
 
 def _xprof_reader(folder: RunFolder) -> Callable[[Evidence], XprofStatement]:

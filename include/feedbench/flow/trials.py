@@ -6,17 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from feedbench.analysis.compare import settled
 from feedbench.dataset.sources import localise
 from feedbench.errors import TrialFailed
 from feedbench.flow.evidence import read_evidence
 from feedbench.progress import Progress
-from feedbench.records import (
-    PlannedTrial,
-    Run,
-    Trial,
-)
-from feedbench.store import RunFolder, Store, local_file, upload
+from feedbench.records import PlannedTrial, Run, Trial
+from feedbench.store import RunFolder, Store, TrialFolder, local_file, upload
 from feedbench.training.job import Job
 from feedbench.training.launch import run_trial, scratch_folder
 
@@ -61,12 +56,14 @@ def _run_locally(store: Store, folder: RunFolder, run: Run, planned: PlannedTria
         )
         trial = run_trial(job, progress)
         if not store.is_local:
-            upload(out, target.path, last="trial.json")
+            upload(out, target.path, last=TrialFolder.RECORD)
     return trial
 
 
 def is_settled(folder: RunFolder, run: Run, *, before_round: int) -> bool:
     """Whether the rounds before this one decide: judged on whole rounds only, so that every worker says the same."""
+    from feedbench.analysis.compare import settled  # scipy: most trials never ask
+
     done = [planned for planned in run.trials if planned.round < before_round]
     evidence = [read_evidence(folder, planned) for planned in done]
     return settled(run, evidence)

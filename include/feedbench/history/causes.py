@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from feedbench.records import Machine, Night, NightlyStage
-from feedbench.units import ms, share
+from feedbench.records import Change, Machine, Night, NightlyStage
+from feedbench.units import ms, share, signed_share
 
 _NAMES = {
     "cpu_model": "CPU", "cores": "cores", "memory_mb": "memory", "gpus": "GPU", "driver": "GPU driver", "cuda": "CUDA",
@@ -69,11 +69,8 @@ def _stage(past: Sequence[NightlyStage], tonight: NightlyStage, change_ms: float
     moved_ms = tonight.self_ms - usual_ms
     parts = []
     if moved_ms * change_ms > 0 and abs(moved_ms) > _TELLING_SHARE * abs(change_ms) and usual_ms > 0:
-        relative = share(abs(moved_ms) / usual_ms)
-        sign = "+" if moved_ms > 0 else "−"
-        parts.append(
-            f"self time of {tonight.operator} {sign}{relative} ({ms(usual_ms)} → {ms(tonight.self_ms)} ms a step)"
-        )
+        moved = f"({ms(usual_ms)} → {ms(tonight.self_ms)} ms a step)"
+        parts.append(f"self time of {tonight.operator} {signed_share(moved_ms / usual_ms)} {moved}")
     last = past[-1].parallelism
     if None not in (last, tonight.parallelism) and last != tonight.parallelism:
         parts.append(f"parallelism{'' if parts else f' of {tonight.operator}'} {last} → {tonight.parallelism}")
@@ -95,3 +92,10 @@ def model(before: Sequence[Night], tonight: Night, size: float) -> list[str]:
     direction = "slower" if moved > 0 else "faster"
     sizes = f"{share(abs(moved))} {direction} too ({ms(usual)} → {ms(tonight.ceiling_ms)} ms)"
     return [f"the step without any input is {sizes}: machine or model, not this pipeline alone"]
+
+
+def change_sentence(change: Change) -> str:
+    """A change in one line: `naive +18 % [+15 %, +21 %] since 2026-03-03: cores 4 → 2`."""
+    low, value, high = map(signed_share, (change.size.ci_low, change.size.value, change.size.ci_high))
+    causes = f": {', '.join(change.causes)}" if change.causes else ": nothing seen that explains it"
+    return f"{change.variant} {value} [{low}, {high}] since {change.since}{causes}"

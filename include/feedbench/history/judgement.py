@@ -125,12 +125,3 @@ def _suspicion(held: _Held) -> str:
         f"{held.variant} is {share(abs(size))} {direction} tonight than in its recent nights. "
         "One night alone is no change yet; the next one will tell."
     )
-
-
-def change_sentence(change: Change) -> str:
-    """A change in one line: `naive +18 % [+15 %, +21 %] since 2026-03-03: cores 4 → 2`."""
-    low, value, high = (
-        f"{'+' if x >= 0 else '−'}{share(abs(x))}" for x in (change.size.ci_low, change.size.value, change.size.ci_high)
-    )
-    causes = f": {', '.join(change.causes)}" if change.causes else ": nothing seen that explains it"
-    return f"{change.variant} {value} [{low}, {high}] since {change.since}{causes}"

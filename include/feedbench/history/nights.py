@@ -7,12 +7,10 @@ can be deleted at any time; it exists because a comparison.json is a thousand ti
 import hashlib
 import json
 import re
-from collections.abc import Iterable
-from contextlib import suppress
 
 from pydantic_core import from_json
 
-from feedbench.errors import InputError, OutputError
+from feedbench.errors import InputError
 from feedbench.records import (
     SCHEMA_VERSION,
     Comparison,
@@ -24,6 +22,7 @@ from feedbench.records import (
     Run,
     VariantResult,
 )
+from feedbench.records.nights import HALF_WIDTH
 from feedbench.store import RunFolder, Store, write_bytes
 
 _DECIDE_STEP_TIME = (
@@ -37,12 +36,13 @@ _HEAD = re.compile(
     rb'\{"schema_version":%d,"run_id":"(?P<run_id>[^"]+)","created_at":"(?P<created_at>[^"]+)",' % SCHEMA_VERSION
 )
 """How a line of today begins: enough to know whose it is, at a hundredth of the cost of reading all of it."""
-_HALF_WIDTH = 1.96
-"""Of a 95 % interval, in standard errors."""
 
 
 class History:
-    """The nights of a store, oldest first. Lines are read when somebody asks for them, for most are never needed."""
+    """The nights of a store, oldest first. Lines are read when somebody asks for them, for most are never needed.
+
+    Who only looks writes nothing: what the file lacks is derived each time, until the next run is kept.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -50,16 +50,13 @@ class History:
         there = set(store.run_ids())
         self._lines = {run_id: line for run_id, line in lines.items() if run_id in there}
         missing = [night for run_id in there - lines.keys() if (night := _derived(store.run(run_id)))]
-        if missing or lines.keys() - there:
-            with suppress(OutputError):  # who may only read does so without
-                self._keep(missing)
+        self._lines |= {night.run_id: _line(night) for night in missing}
 
     @property
     def nights(self) -> list[Night]:
-        return self.latest()
+        return [self._night(run_id) for run_id in self._ordered()]
 
-    def latest(self, count: int = 0) -> list[Night]:
-        """The last `count` nights; all, for 0."""
+    def latest(self, count: int) -> list[Night]:
         return [self._night(run_id) for run_id in self._ordered()[-count:]]
 
     def of_series(self, series: str) -> list[Night]:
@@ -78,8 +75,9 @@ class History:
         return [self._night(run_id) for run_id in earlier[-RECALLED:]]
 
     def add(self, night: Night) -> None:
-        """Keep a night; in place of what was known of the same run."""
-        self._keep([night])
+        """Keep a night, in place of what was known of the same run, and with it all that had to be derived."""
+        self._lines[night.run_id] = _line(night)
+        write_bytes(self._store.history, b"".join(self._lines[run_id] + b"\n" for run_id in self._ordered()))
 
     def _ordered(self) -> list[str]:
         return sorted(self._lines, key=self._key)
@@ -90,9 +88,9 @@ class History:
     def _night(self, run_id: str) -> Night:
         return Night.model_validate_json(self._lines[run_id])
 
-    def _keep(self, nights: Iterable[Night]) -> None:
-        self._lines |= {night.run_id: night.model_dump_json().encode() for night in nights}
-        write_bytes(self._store.history, b"".join(self._lines[run_id] + b"\n" for run_id in self._ordered()))
+
+def _line(night: Night) -> bytes:
+    return night.model_dump_json().encode()
 
 
 def night_of(run: Run, comparison: Comparison) -> Night:
@@ -133,7 +131,7 @@ def _result(
         series=_digest({**same, "machine": machine.machine_class}),
         kin=_digest({**same, "cpu": machine.cpu_model, "gpus": machine.gpus}),
         step_time_ms=step.mean,
-        error=(step.ci_high - step.ci_low) / 2 / _HALF_WIDTH / step.mean,
+        error=(step.ci_high - step.ci_low) / 2 / HALF_WIDTH / step.mean,
         verdict=variant.verdict,
         stages=_stages(variant.summary),
         change=change,

@@ -5,6 +5,7 @@ from typing import Any
 
 from feedbench.history import causes
 from feedbench.records import Night
+from feedbench.records.nights import HALF_WIDTH
 
 
 def side_by_side(a: Night, b: Night) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def side_by_side(a: Night, b: Night) -> dict[str, Any]:
 def _row(name: str, a: Night, b: Night) -> dict[str, Any]:
     before, after = a.results[name], b.results[name]
     ratio = math.log(after.step_time_ms / before.step_time_ms)
-    half = 1.96 * math.hypot(before.error, after.error)
+    half = HALF_WIDTH * math.hypot(before.error, after.error)
     change_ms = after.step_time_ms - before.step_time_ms
     return {
         "variant": name,

@@ -59,7 +59,7 @@ def pin(store: Store, run_id: str, pinned: bool = True) -> None:
 def _finished(store: Store) -> Iterator[tuple[Run, RunFolder]]:
     for folder in store.runs():
         try:
-            if folder.report_html.exists():
+            if folder.has_report():
                 yield folder.read_run(), folder
         except InputError:  # somebody else's folder
             continue

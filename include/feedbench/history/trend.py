@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from feedbench.history.causes import environment
-from feedbench.records import Night
+from feedbench.records import Machine, Night
+from feedbench.units import mb
 
 
 @dataclass(frozen=True)
@@ -61,20 +62,19 @@ class Trends:
         return Trend(
             variant=variant,
             series=series,
-            machine=f"{last.machine.cpu_model}, {last.machine.cores} cores",
+            machine=_words(last.machine),
             conditions=last.conditions,
             points=tuple(self._point(variant, before, night) for before, night in pairs),
         )
 
     def _point(self, variant: str, before: Night, night: Night) -> Point:
         result = night.results[variant]
-        half = 1.96 * result.error * result.step_time_ms
         return Point(
             run_id=night.run_id,
             date=night.created_at[:10],
             step_time_ms=result.step_time_ms,
-            low_ms=result.step_time_ms - half,
-            high_ms=result.step_time_ms + half,
+            low_ms=result.step_time_ms - result.half_width_ms,
+            high_ms=result.step_time_ms + result.half_width_ms,
             change=result.change,
             around=self._differences(before, night),
         )
@@ -85,3 +85,8 @@ class Trends:
         if pair not in self._around:
             self._around[pair] = environment(before, night)
         return self._around[pair]
+
+
+def _words(machine: Machine) -> str:
+    """All that tells one machine class from another."""
+    return ", ".join((machine.cpu_model, f"{machine.cores} cores", mb(machine.memory_mb), *machine.gpus))

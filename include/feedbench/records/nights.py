@@ -36,6 +36,10 @@ class Changes(Record):
     """Differences of the fingerprints, as sentences."""
 
 
+HALF_WIDTH = 1.96
+"""Of a 95 % interval, in standard errors."""
+
+
 class NightlyStage(Record):
     """A tf.data stage in a few numbers: what it cost a step, and how parallel it really was."""
 
@@ -59,6 +63,11 @@ class NightlyResult(Record):
     stages: tuple[NightlyStage, ...] = ()
     change: float | None = None
     """Relative step-time change that was told on this night, None for none."""
+
+    @property
+    def half_width_ms(self) -> float:
+        """Of the 95 % interval from within the run."""
+        return HALF_WIDTH * self.error * self.step_time_ms
 
 
 class Night(Document):

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from feedbench.report.nights import NightByNight
 from feedbench.report.series import (
-    NightByNight,
     Picture,
     Series,
     SpeedUps,

@@ -77,8 +77,9 @@ GLOSSARY = (
         "m-forecast",
         "Forecast",
         "Step time predicted from the baseline's trials alone, by the operational model of Plumber (MLSys 2022).",
-        "input = the slowest segment, or all work / cores if that is longer; step = model + input, or the larger of "
-        "both where a prefetch overlaps them; model = step time of the baseline − its input only",
+        "input = the slowest segment, or all work / cores if that is longer; "
+        "step = model + input, or the larger of both where a prefetch overlaps them; "
+        "model = step time of the baseline − its input only",
     ),
     Term(
         "m-gain",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from feedbench import units
 from feedbench.records import Comparison, Span, Timeline, VariantResult
+from feedbench.report.nights import NightByNight
 from feedbench.report.wording import interval_times, shortened
 
 NAME_LENGTH = 26
@@ -83,27 +84,6 @@ class TimelineRow:
 class Timelines:
     rows: tuple[TimelineRow, ...]
     end_ms: float
-
-
-@dataclass(frozen=True)
-class Level:
-    """Nights `first` to `last`, by their places, that are alike."""
-
-    first: int
-    last: int
-    median_ms: float
-    label: str
-
-
-@dataclass(frozen=True)
-class NightByNight:
-    dates: tuple[str, ...]
-    step_ms: tuple[float, ...]
-    low_ms: tuple[float, ...]
-    high_ms: tuple[float, ...]
-    levels: tuple[Level, ...]
-    marks: tuple[int, ...]
-    """Places of nights around which something else changed."""
 
 
 Series = StepParts | SpeedUps | StepTimes | WhatIfCurves | Timelines | NightByNight

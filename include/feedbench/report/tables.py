@@ -49,7 +49,7 @@ def _change(change: Change | None, status: str) -> Cell:
         return Cell("=" if status == "ok" else units.DASH, tone="muted")
     arrow = "▲" if change.direction == "slower" else "▼"
     tone: Tone = "muted" if change.accepted else "bad" if change.direction == "slower" else "good"
-    text = f"{arrow} {wording.signed_share(change.size.value)}"
+    text = f"{arrow} {units.signed_share(change.size.value)}"
     return Cell(text, detail="accepted" if change.accepted else "", tone=tone)
 
 
@@ -106,7 +106,7 @@ def next_steps_table(steps: Sequence[NextStep]) -> Table | None:
             (
                 Cell(step.change),
                 Cell(units.ms(step.forecast_ms)),
-                Cell(wording.signed_share(step.gain), tone="good" if step.gain > 0 else "muted"),
+                Cell(units.signed_share(step.gain), tone="good" if step.gain > 0 else "muted"),
                 Cell(units.mb(step.memory_mb)),
             )
         )
@@ -140,4 +140,4 @@ def forecasts_table(variants: Sequence[VariantResult]) -> Table | None:
 
 
 def _error(forecast_ms: float, measured_ms: float | None) -> str:
-    return wording.signed_share(forecast_ms / measured_ms - 1) if measured_ms else units.DASH
+    return units.signed_share(forecast_ms / measured_ms - 1) if measured_ms else units.DASH

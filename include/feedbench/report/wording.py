@@ -33,11 +33,6 @@ def shortened(text: str, length: int) -> str:
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
-def signed_share(value: float) -> str:
-    """A relative difference with its sign: `+18 %`, `−4.8 %`."""
-    return f"{'−' if value < 0 else '+'}{units.share(abs(value))}"
-
-
 def interval_ms(low: float, high: float) -> str:
     return f"[{units.ms(low)} – {units.ms(high)}]"
 
@@ -47,7 +42,7 @@ def interval_times(interval: Interval) -> str:
 
 
 def interval_share(interval: Interval) -> str:
-    return f"[{signed_share(interval.ci_low)} – {signed_share(interval.ci_high)}]"
+    return f"[{units.signed_share(interval.ci_low)} – {units.signed_share(interval.ci_high)}]"
 
 
 def duration(seconds: float | None) -> str:

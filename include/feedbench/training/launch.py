@@ -43,7 +43,7 @@ def run_trial(job: Job, progress: Progress) -> Trial:
     kills_before = oom_kills()
     with _ended_by_sigterm():
         death = _watch(job, progress)
-    if (folder.path / "trial.json").exists():
+    if folder.has_record():
         return folder.read_trial()
     trial = Trial(
         run_id=job.run_id,
@@ -185,8 +185,7 @@ def scratch_folder(name: str) -> Iterator[Path]:
     base.mkdir(parents=True, exist_ok=True)
     folder = base / f"{name}-{secrets.token_hex(4)}"
     with ExitStack() as living:
-        with (base / ".making").open("w") as making:  # else a sweep could take a lock file that is not locked yet
-            fcntl.flock(making, fcntl.LOCK_EX)
+        with _held(base):  # else a sweep could take a lock file that is not locked yet
             _sweep(base)
             fcntl.flock(living.enter_context(_lock_file(folder).open("w")), fcntl.LOCK_EX)
         folder.mkdir()
@@ -195,6 +194,16 @@ def scratch_folder(name: str) -> Iterator[Path]:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             _lock_file(folder).unlink(missing_ok=True)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _lock_file(folder: Path) -> Path:

@@ -140,7 +140,7 @@ class Measurement:
         from feedbench.training import window
 
         plan = window.StepPlan.of(self.settings, train_photos)
-        logdir = Path(self.job.out) / "train"
+        logdir = TrialFolder(Path(self.job.out)).logdir
         self.found |= {"steps_per_pass": plan.per_pass, "first_measured_step": plan.warmup, "window": plan.window}
         self.reporter.start("training", plan.total, "steps")
         clock = window.StepClock(plan, logdir, self.reporter.advance)
