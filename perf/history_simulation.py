@@ -1,6 +1,6 @@
 """How often the nightly judgement cries wolf, and how soon it sees a real change: counted on made-up series.
 
-    python perf/history_simulation.py [SERIES]
+    python perf/history_simulation.py [SERIES] [SEED]
 
 A series is a variant on a shared machine: night-to-night noise, drift, bad nights (mostly slow, some twice in a row),
 missing nights, a swap of the machine now and then (which begins a new series). Half of them carry one lasting 5 %
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from feedbench.analysis.changes import judge
+from feedbench.analysis.changes import judge, levels
 
 NIGHTS = 150
 SIZE = math.log(1.05)
@@ -82,13 +82,30 @@ def real_alarms(generator: np.random.Generator, number: int, scale: float) -> fl
     return float(np.mean([night.state == "changed" for values in drawn for night in judge(values)]))
 
 
-def main(number: int) -> int:
-    alarms, nights, delays = count(np.random.default_rng(0), number)
+def steps(generator: np.random.Generator, number: int) -> tuple[float, float]:
+    """Of levels seen from a series' end: false steps a night, and planted ones that are placed to within two nights."""
+    false, nights, placed = 0, 0, []
+    for n in range(number):
+        values = noise(generator)
+        change = int(generator.integers(NIGHTS // 3, NIGHTS - 20))
+        values[change:] += SIZE * (n % 2)
+        found = levels(list(values))
+        near = [start for start in found if abs(start - change) <= 2]
+        false, nights = false + len(found) - (len(near) if n % 2 else 0), nights + NIGHTS
+        if n % 2:
+            placed.append(bool(near))
+    return false / nights, float(np.mean(placed))
+
+
+def main(number: int = 2000, seed: int = 0) -> int:
+    alarms, nights, delays = count(np.random.default_rng(seed), number)
     found = np.mean(np.array(delays) <= MAX_NIGHTS_TO_FIND)
     print(f"{number} series, {nights:,} nights on which nothing changed, {len(delays)} lasting changes of 5 %")
     print(f"false alarms: {100 * alarms / nights:.2f} of 100 variant-nights (at most {100 * MAX_FALSE_ALARMS:g})")
     print(f"found within {MAX_NIGHTS_TO_FIND} nights: {100 * found:.1f} % (at least {100 * MIN_FOUND:g})")
-    tame, wild = (real_alarms(np.random.default_rng(1), number // 20, scale) for scale in (0.1, 1))
+    false, placed = steps(np.random.default_rng(seed + 2), number)
+    print(f"levels: {100 * false:.2f} false steps in 100 nights, {100 * placed:.0f} % of 5 % steps placed within two")
+    tame, wild = (real_alarms(np.random.default_rng(seed + 1), number // 20, scale) for scale in (0.1, 1))
     print(f"false alarms on real noise of 5 % a night: {100 * tame:.2f} of 100 (at most {100 * MAX_FALSE_ALARMS:g})")
     print(f"  of 50 % a night: {100 * wild:.2f}, most in a series' first nights, before it is known to be so wild")
     for n in range(1, 6):
@@ -97,4 +114,4 @@ def main(number: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000))
+    sys.exit(main(*map(int, sys.argv[1:])))

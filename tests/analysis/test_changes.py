@@ -57,6 +57,14 @@ def test_a_slower_level_is_told_every_night_until_it_is_gone():
     assert states(nights(*[0] * 10, *[0.1] * 15, 0, 0), min_effect=0.02) == "f.........s" + "c" * 14 + ".."
 
 
+def test_what_creeps_is_drift_and_is_not_told_for_ever():
+    """12 % within sixty nights, then still: told for some nights at most. The same at one step is told to the end."""
+    creeping = states(nights(*np.linspace(0, 0.12, 60), *[0.12] * 30, noise=0.005))
+    assert creeping.count("c") < 20
+    assert set(creeping[-25:]) == {"."}
+    assert states(nights(*[0] * 60, *[0.12] * 30, noise=0.005))[-25:] == "c" * 25
+
+
 def test_a_change_is_not_learned_as_noise_when_nights_are_few():
     assert states(nights(0, 0, 0.7, 0.7, 0.7, 0.7, noise=0.002)) == "f.cccc"
 

@@ -68,6 +68,38 @@ def test_a_planted_slow_down_of_5_percent_is_found_in_nine_runs_of_ten():
     assert found / RUNS >= 0.90
 
 
+def stopped(rng, width=0.02, most=8, **kinds):
+    """The comparisons of a run that adds rounds to the first three until it knows enough, or has run eight."""
+    samples = simulated(rng, rounds=most, **kinds)
+    for rounds in range(ROUNDS, most + 1):
+        family = stats.family({name: {r: x[r] for r in range(rounds)} for name, x in samples.items()})
+        if family.knows(VARIANTS[0], width):
+            break
+    return family, rounds
+
+
+def test_rounds_that_are_added_until_enough_is_known_do_not_cry_wolf_more_often():
+    """Sequential runs of equal variants: the rule looks at how wide intervals are, never at where they lie.
+
+    Trials that differ by 1 % of luck: three rounds are hardly ever enough for 2 %, and eight are seldom needed.
+    """
+    rng = np.random.default_rng(5)
+    ended = [stopped(rng, trial_noise=0.01) for _ in range(RUNS)]
+    rounds = [rounds for _, rounds in ended]
+    assert 3.5 < np.mean(rounds) < 7.5, "the rule was not put to the test"
+    assert sum(bool(told_apart(family, min_effect=0.0)) for family, _ in ended) / RUNS <= 0.05
+
+
+def test_a_sequential_run_finds_a_planted_5_percent_where_three_rounds_would_not():
+    rng = np.random.default_rng(6)
+    found = sum(VARIANTS[-1] in told_apart(stopped(rng, trial_noise=0.015, slower=0.05)[0]) for _ in range(RUNS))
+    rng = np.random.default_rng(6)
+    in_three = sum(
+        VARIANTS[-1] in told_apart(stats.family(simulated(rng, trial_noise=0.015, slower=0.05))) for _ in range(RUNS)
+    )
+    assert found / RUNS >= 0.90 > in_three / RUNS
+
+
 @pytest.mark.parametrize("trial_noise", [0.005, 0.02])
 def test_an_effect_of_the_stated_detectable_size_is_found_in_nine_runs_of_ten(trial_noise):
     """The promise of `smallest_detectable`, on a quiet and on a noisy machine, against one other variant."""

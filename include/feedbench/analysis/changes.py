@@ -11,7 +11,8 @@ a shared one some nights are simply bad. So
   both lie beyond a limit, or the median of the last three nights does. Only a night that is off by more than ENORMOUS
   is told at once, for nobody would want to wait;
 * a slower level is never taken for good by itself: it is told every night until it is gone, or until a person accepts
-  it. A faster one is told once and is the reference from then on.
+  it. A faster one is told once and is the reference from then on;
+* a level that was not reached at a step is drift and no change, once STEP nights on both sides show it.
 
 Sizes are logarithms of ratios here. How often this is wrong and how soon it is right is counted by `make history-test`.
 """
@@ -38,11 +39,16 @@ LEARNED = 60
 is wild all over is then known to be wild, whatever was thought of its first nights."""
 PRIOR_DEVIATION = 0.012
 PRIOR_NIGHTS = 4
+LEAST = 0.03
+"""A share. Machines drift by two per cent within months, and a slower level that is told once is told until it is gone:
+with 2 % here, most false alarms are a few series that crept away."""
+STEP = 5
+"""Nights before and after a step that tell it from drift."""
 ENORMOUS = math.log(1.3)
 CONFIDENCE = 0.95
 
 # One-sided tail probabilities of the limits of one, two and three nights, and of a single enormous one.
-_OUTLYING, _PAIR, _TRIPLE, _CERTAIN = 2e-3, 4e-3, 8e-3, 1e-4
+_OUTLYING, _PAIR, _TRIPLE, _CERTAIN = 2e-3, 6e-3, 1.2e-2, 1e-4
 _PER_MAD = 1 / float(special.ndtri(0.75))
 _SHORTEST = 3
 _PENALTY = 1.5
@@ -67,7 +73,8 @@ class Shift:
 class Night:
     """One night, judged by those before it."""
 
-    state: Literal["first", "steady", "suspect", "changed"]
+    state: Literal["first", "steady", "crept", "suspect", "changed"]
+    """crept: away from the nights before, but by drift; from now on held against the last ones."""
     shift: Shift | None = None
     """Of a changed night; of a suspect one what it would be if it lasted."""
     reference: tuple[int, ...] = ()
@@ -82,7 +89,8 @@ def judge(
     """Each night of a series in turn, judged by the nights up to it; costs the same for each night.
 
     `values`: log step times, oldest first; `errors`: their standard errors within the run, if known; `accepted`:
-    numbers of nights whose level a person took for good; `min_effect`: a smaller change (a share) is none.
+    numbers of nights whose level a person took for good; `min_effect`: a smaller change (a share) is none, nor is one
+    smaller than LEAST.
     """
     walk = _Walk(values, errors, min_effect)
     for number in range(len(values)):
@@ -96,7 +104,8 @@ def levels(values: Sequence[float], min_effect: float = 0.02) -> tuple[int, ...]
     a bad night counts as different, however bad it is. Chosen over the L1 step fit that airspeed velocity uses, on one
     seed of history_simulation.py (120 series, 60 for L1): 0.01 to 0.03 false steps in 100 nights at neighbouring
     penalties against 0.04 to 0.32, 98 % of 5 % changes placed to within two nights against 97 to 100 %, in 1.3 ms
-    against 311 to 375. The penalty in use was not counted by itself.
+    against 311 to 375. With the penalty in use `make history-test`
+    counts both again.
     """
     if len(values) < 2 * _SHORTEST:
         return ()
@@ -108,7 +117,7 @@ def levels(values: Sequence[float], min_effect: float = 0.02) -> tuple[int, ...]
     for start, end in zip(starts[1:], ends[1:], strict=True):
         before, after = np.median(series[kept[-1] : start]), np.median(series[start:end])
         if abs(after - before) > math.log1p(min_effect):
-            kept.append(start)
+            kept.append(int(start))
     return tuple(kept[1:])
 
 
@@ -116,7 +125,7 @@ class _Walk:
     """What has been learned of a series so far."""
 
     def __init__(self, values: Sequence[float], errors: Sequence[float], min_effect: float) -> None:
-        self.values, self.errors, self.least = values, errors, math.log1p(min_effect)
+        self.values, self.errors, self.least = values, errors, math.log1p(max(min_effect, LEAST))
         self.good: list[int] = []
         self.deviations: list[float] = []
 
@@ -126,6 +135,8 @@ class _Walk:
             self.good.append(number)
         elif night.state == "changed" and (accepted or (night.lasting and night.shift.size < 0)):
             self.good = [n for n in range(night.shift.first, number + 1) if self._beyond(n, night)]
+        elif night.state == "crept":
+            self.good = list(range(number - STEP, number + 1))
         elif night.lasting:
             self.good = [n for n in self.good if n < night.shift.first]
         elif accepted:
@@ -139,7 +150,7 @@ class _Walk:
     def _judged(self, number: int) -> Night:
         for nights, limit in ((2, _PAIR), (3, _TRIPLE)):
             if night := self._lasting(number, nights, limit):
-                return night
+                return Night("crept", None, night.reference) if self._crept(night.shift) else night
         reference = self._reference(number)
         if not reference:
             return Night("first")
@@ -164,6 +175,13 @@ class _Walk:
         if abs(together) <= max(self.least, self._limit(tail, number)):
             return None
         return Night("changed", self._shift(together, number, reference), reference, lasting=True)
+
+    def _crept(self, shift: Shift) -> bool:
+        """Whether a level that has stood for a while was not reached at a step: then it is drift, and no change."""
+        if shift.nights <= STEP:
+            return False
+        before, after = range(max(shift.first - STEP, 0), shift.first), range(shift.first, shift.first + STEP)
+        return (self._level(after) - self._level(before)) / shift.size < 0.5
 
     def _shift(self, off: float, number: int, reference: tuple[int, ...]) -> Shift:
         """The change that tonight belongs to: from the first of the nights that lie past half of it."""

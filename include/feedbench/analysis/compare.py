@@ -1,6 +1,5 @@
 """Trials and their profiles in, one comparison out."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
@@ -81,10 +80,7 @@ def settled(run: Run, evidence: Sequence[Evidence]) -> bool:
     samples = _samples(trials)
     if BASELINE not in samples or min(len(rounds) for rounds in samples.values()) < 2:
         return False
-    family = stats.family(samples)
-    ratios = (family.ratio(BASELINE, name) for name in samples if name != BASELINE)
-    limit = math.log1p(run.settings.min_effect)
-    return all(ratio is not None and math.log(ratio.high / ratio.low) / 2 <= limit for ratio in ratios)
+    return stats.family(samples).knows(BASELINE, run.settings.min_effect)
 
 
 def _fastest(results: Sequence[VariantResult], family: stats.Family, run: Run) -> tuple[str, ...]:

@@ -65,6 +65,12 @@ class Family:
         ratio = self.ratio(slow, fast)
         return ratio is not None and ratio.low > 1 and ratio.value > 1 + min_effect
 
+    def knows(self, over: str, width: float) -> bool:
+        """Whether every ratio of `over` to another variant is known to within `width` (a share) to either side."""
+        ratios = [self.ratio(over, name) for name in self.log_means if name != over]
+        limit = math.log1p(width)
+        return all(ratio is not None and math.log(ratio.high / ratio.low) / 2 <= limit for ratio in ratios)
+
     def smallest_detectable(self, a: str, b: str) -> float | None:
         """Relative slow-down of one over the other that would be found in POWER of all runs like this one."""
         pairs = self._pairs(a, b)
