@@ -248,7 +248,7 @@ def _timeline(axes: Axes, top: float, row: TimelineRow) -> list[tuple[float, str
 def _night_by_night(series: NightByNight) -> Figure:
     figure, nights = _canvas(340), range(len(series.dates))
     axes = _axes(figure, 64, 34, WIDTH - 64 - 20, 250)
-    axes.fill_between(nights, series.low_ms, series.high_ms, color=COLOUR["band"], label="95 % within the night")
+    axes.fill_between(nights, series.low_ms, series.high_ms, color=COLOUR["grid"], label="95 % within the night")
     dots = "o" if len(nights) <= 90 else ""
     axes.plot(
         nights, series.step_ms, color=COLOUR["model"], linewidth=1.2, marker=dots, markersize=3, label="step time"
