@@ -23,7 +23,7 @@ from compose import ROOT, environment, health_command, image_environment, servic
 AIRFLOW = ("scheduler", "dag-processor", "triggerer", "worker", "worker-cpu", "tensorboard")
 """Started together once the API server answers; the GPU worker's stand-in is the same queue without a GPU."""
 PORTS = ("5432", "6379", "8080", "6006")
-FOLDERS = ("/opt/airflow", "/opt/matplotlib", "/artifacts", "/cache", "/scratch", "/data")
+FOLDERS = ("/opt/airflow", "/opt/matplotlib", "/artifacts", "/cache", "/scratch", "/data", "/variants")
 BINARIES = Path(sys.executable).parent
 START_S = 120
 
@@ -184,7 +184,7 @@ class NativeStack:
     def _text(self, text: str) -> str:
         text = text.replace("/opt/feedbench", str(ROOT))
         for folder in FOLDERS:
-            text = re.sub(rf"(?<![\w/:.-]){folder}\b", str(self.native(folder)), text)
+            text = re.sub(rf"(?<![\w/.-]){folder}\b", str(self.native(folder)), text)
         text = re.sub(r"(?<=[@/])(postgres|redis|api-server)(?=:\d)", "127.0.0.1", text).replace("0.0.0.0", "127.0.0.1")
         return re.sub(r"\b(5432|6379|8080|6006)\b", lambda found: str(self.ports[found[0]]), text)
 
