@@ -20,6 +20,7 @@ sys.path[:0] = [str(HERE), str(ROOT / "ops")]
 from airflow_client import AirflowClient  # noqa: E402
 from artifacts import Watcher  # noqa: E402
 from compose import read_env  # noqa: E402
+from inbox import Inbox, open_inbox  # noqa: E402
 from native import NativeStack, free_port, missing, wait_for  # noqa: E402
 from screens import chromium, open_page  # noqa: E402
 
@@ -69,14 +70,23 @@ def _make_bucket(variables: dict[str, str]) -> bool:
 
 
 @pytest.fixture(scope="session")
-def stack(object_store) -> Iterator[NativeStack]:
+def inbox() -> Iterator[Inbox]:
+    """Of the team that is told of every red run."""
+    with open_inbox() as inbox:
+        yield inbox
+
+
+@pytest.fixture(scope="session")
+def stack(object_store, inbox) -> Iterator[NativeStack]:
     """The running stack, its artefacts on the object store. What is left of it at the end fails the session."""
     if lacking := missing():
         pytest.fail(f"not on this machine: {', '.join(lacking)}; ops/system-packages.sh installs them on Debian")
     home = Path(tempfile.mkdtemp(prefix="feedbench-stack-"))  # pytest's folders are closed to PostgreSQL's user
     env_file = home / ".env"
     subprocess.run([sys.executable, ROOT / "ops" / "env.py", env_file], check=True)
-    stack = NativeStack(home, {**read_env(env_file), **object_store, "FEEDBENCH_ARTIFACTS": BUCKET})
+    given = {**read_env(env_file), **object_store, **inbox.variables, "FEEDBENCH_ARTIFACTS": BUCKET}
+    stack = NativeStack(home, given)
+    stack.variables["AIRFLOW_URL"] = stack.address("8080")
     try:
         stack.start()
         yield stack
@@ -113,7 +123,7 @@ def remote_store(stack, object_store, monkeypatch) -> Store:
 def on_local_disk(stack) -> Store:
     """From here to the end of the session the services that touch artefacts use the volume's folder."""
     del stack.variables["FEEDBENCH_ARTIFACTS"]
-    touching = ("api-server", "worker", "worker-cpu")
+    touching = ("api-server", "dag-processor", "worker", "worker-cpu")
     for name in touching:
         stack.stop_service(name)
     stack.start_service(*touching)
