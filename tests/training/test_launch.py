@@ -7,8 +7,14 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
+from feedbench.config import Settings
+from feedbench.errors import OutputError
+from feedbench.progress import Silent
+from feedbench.training import launch
+from feedbench.training.job import Job
 from feedbench.training.launch import Death, scratch_folder
 
 TESTS = Path(__file__).parents[1]
@@ -39,6 +45,41 @@ def test_what_a_kill_left_is_swept_by_the_next_try_and_what_lives_is_not(tmp_pat
         assert not left.exists()
         with scratch_folder("another"):
             assert alive.exists()
+
+
+def test_a_scratch_folder_has_a_name_that_any_disk_takes(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEEDBENCH_SCRATCH", str(tmp_path))
+    with scratch_folder("r" * 250 + "-ß" * 30 + "-1") as folder:
+        assert folder.name.rpartition("-")[0].endswith("-ß-1")
+
+
+@pytest.mark.parametrize("place", ["/proc/nope", "/etc/passwd"])
+def test_a_place_that_takes_no_scratch_folder_is_named_with_its_variable(monkeypatch, place):
+    monkeypatch.setenv("FEEDBENCH_SCRATCH", place)
+    with pytest.raises(OutputError, match=f"{place}: no scratch folder .*FEEDBENCH_SCRATCH"), scratch_folder("n"):
+        pass
+
+
+@pytest.mark.parametrize(("then", "told"), [("exit 3", "exit code 3"), ("sleep 47", "trial_timeout_s=1")])
+def test_a_process_that_left_the_group_holds_nothing_up_and_does_not_stay(tmp_path, monkeypatch, then, told):
+    """It has a session of its own, and holds the pipe: the child's end or its time-out is the end for it, too."""
+
+    def start(out, write_end, mark):
+        (out / launch.LOG).touch()
+        command = f'setsid sleep 47 & echo $! > {out}/left; echo \'{{"note": "hi"}}\' >&{write_end}; {then}'
+        env = {**os.environ, launch._MARK: mark}
+        return subprocess.Popen(["bash", "-c", command], pass_fds=[write_end], start_new_session=True, env=env)
+
+    monkeypatch.setattr(launch, "_start", start)
+    job = Job(
+        run_id="r", variant="naive", round=1, settings=Settings(trial_timeout_s=1), index="/i", photos_root="/p",
+        out=str(tmp_path), scratch="/s", weights=None, parent_pid=1,
+    )  # fmt: skip
+    start_s = time.monotonic()
+    assert told in launch._watch(job, Silent()).explain(0, 0)
+    assert time.monotonic() - start_s < 40
+    left = int((tmp_path / "left").read_text())
+    assert until(lambda: not psutil.pid_exists(left) or psutil.Process(left).status() == "zombie", 20)
 
 
 def killed(signal_number: int, rss_mb: float) -> Death:

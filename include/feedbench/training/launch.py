@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import secrets
+import select
 import shutil
 import signal
 import subprocess
@@ -11,11 +12,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
 
+import psutil
+
+from feedbench.errors import OutputError
 from feedbench.progress import Progress
 from feedbench.records import Trial
 from feedbench.store import TrialFolder, write_bytes, writing
@@ -25,7 +28,11 @@ from feedbench.units import BYTES_PER_MB, mb, seconds
 
 SCRATCH = "FEEDBENCH_SCRATCH"
 """Environment variable: local disk for the cache files of cache variants; defaults to the temporary folder."""
+_NAME_LENGTH = 40
+"""Of a scratch folder's name, which is for people: a run id and a variant together can be longer than a name may be."""
 LOG = "trial.log"
+_MARK = "FEEDBENCH_TRIAL"
+"""Environment variable that all processes of one trial inherit, and no others: what they are found by at the end."""
 
 
 def run_trial(job: Job, progress: Progress) -> Trial:
@@ -33,7 +40,7 @@ def run_trial(job: Job, progress: Progress) -> Trial:
 
     A trial that fails, dies or takes longer than `settings.trial_timeout_s` gives a record with its reason.
     Raises OutputError when the record cannot be written.
-    Whatever ends this call (an error, a signal that raises), the child's whole process group is killed.
+    Whatever ends this call (an error, a signal that raises), the child and all that it started are killed.
     """
     folder = TrialFolder(Path(job.out))
     shutil.rmtree(folder.path, ignore_errors=True)  # a try before this one, killed half way
@@ -91,20 +98,21 @@ def _watch(job: Job, progress: Progress) -> Death:
     write_bytes(out / "job.json", job.model_dump_json(indent=1).encode())
     read_end, write_end = os.pipe()
     with os.fdopen(read_end) as events:
+        mark = secrets.token_hex(8)
         try:
-            child = _start(out, write_end)
+            child = _start(out, write_end, mark)
         finally:
             os.close(write_end)
         timed_out = threading.Event()
-        timer = threading.Timer(job.settings.trial_timeout_s, lambda: (timed_out.set(), _kill_group(child.pid)))
+        timer = threading.Timer(job.settings.trial_timeout_s, lambda: (timed_out.set(), _kill_all(child.pid, mark)))
         timer.start()
         try:
-            _pass_on(events, progress)
+            _pass_on(events.fileno(), child.pid, progress)
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
         finally:
             timer.cancel()
-            _kill_group(child.pid)
+            _kill_all(child.pid, mark)
             if child.returncode is None:
                 child.wait()
     return Death(
@@ -115,7 +123,7 @@ def _watch(job: Job, progress: Progress) -> Death:
     )
 
 
-def _start(out: Path, write_end: int) -> subprocess.Popen:
+def _start(out: Path, write_end: int, mark: str) -> subprocess.Popen:
     with writing(out / LOG):
         log = (out / LOG).open("wb")
     with log:
@@ -126,7 +134,7 @@ def _start(out: Path, write_end: int) -> subprocess.Popen:
             stderr=subprocess.STDOUT,
             pass_fds=[write_end],
             start_new_session=True,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", _MARK: mark},
         )
 
 
@@ -147,9 +155,9 @@ def _ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _pass_on(events: TextIO, progress: Progress) -> None:
-    """Replay the child's progress until it closes its end, which its death does too."""
-    for line in events:
+def _pass_on(events: int, pid: int, progress: Progress) -> None:
+    """Replay the child's progress until it ends."""
+    for line in _lines(events, pid):
         event = json.loads(line)
         if "start" in event:
             progress.start(event["start"], event["total"], event["unit"])
@@ -161,12 +169,27 @@ def _pass_on(events: TextIO, progress: Progress) -> None:
             progress.done()
 
 
-def _kill_group(pid: int) -> None:
-    """Kill what is left of the child's group: itself, or children that it left behind."""
+def _lines(events: int, pid: int) -> Iterator[bytes]:
+    """Whole lines until the child closes its end or dies: a process that it started may hold the pipe for longer."""
+    death, waiting, rest = os.pidfd_open(pid), select.poll(), b""
     try:
+        waiting.register(events, select.POLLIN)
+        waiting.register(death, select.POLLIN)
+        while events in dict(waiting.poll()) and (piece := os.read(events, 1 << 16)):
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from lines
+    finally:
+        os.close(death)
+
+
+def _kill_all(pid: int, mark: str) -> None:
+    """Kill the child, its group, and what it started that left the group, whoever is its parent by now."""
+    with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # gone meanwhile, or somebody else's
+            if process.environ().get(_MARK) == mark:
+                process.kill()
 
 
 def _last_line(log: Path) -> str:
@@ -182,18 +205,31 @@ def scratch_folder(name: str) -> Iterator[Path]:
     next try removes.
     """
     base = Path(os.environ.get(SCRATCH) or Path(tempfile.gettempdir()) / f"feedbench-{os.getuid()}")
-    base.mkdir(parents=True, exist_ok=True)
-    folder = base / f"{name}-{secrets.token_hex(4)}"
+    folder = base / f"{name[-_NAME_LENGTH:]}-{secrets.token_hex(4)}"
     with ExitStack() as living:
-        with _held(base):  # else a sweep could take a lock file that is not locked yet
-            _sweep(base)
-            fcntl.flock(living.enter_context(_lock_file(folder).open("w")), fcntl.LOCK_EX)
-        folder.mkdir()
+        try:
+            living.enter_context(_claimed(folder))
+        except OSError as error:
+            raise OutputError(
+                f"{base}: no scratch folder ({error.strerror}); set {SCRATCH} to a local folder"
+            ) from None
         try:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             _lock_file(folder).unlink(missing_ok=True)
+
+
+@contextmanager
+def _claimed(folder: Path) -> Iterator[None]:
+    """The folder made, and its lock held."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as living:
+        with _held(folder.parent):  # else a sweep could take a lock file that is not locked yet
+            _sweep(folder.parent)
+            fcntl.flock(living.enter_context(_lock_file(folder).open("w")), fcntl.LOCK_EX)
+        folder.mkdir()
+        yield
 
 
 @contextmanager
