@@ -1,8 +1,10 @@
 """Variants are compositions of steps, checked when they are defined."""
 
+import dataclasses
 import sys
 import textwrap
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,13 @@ from feedbench.errors import SettingsError
 from feedbench.pipelines.steps import AUTO, Batch, Cache, Decode, Prefetch, Repeat, Shuffle
 from feedbench.pipelines.variants import VARIANTS, Variant, available, chosen
 
+OWN_VARIANT = """
+from feedbench.pipelines.steps import Batch, Repeat
+from feedbench.pipelines.variants import Variant
+class Told(Batch):
+    def __repr__(self): return {repr}
+VARIANTS = (Variant({name!r}, steps=(Repeat(), Told()), why=""),)
+"""
 GOOD = (Decode(), Cache(), Shuffle(), Repeat(), Batch(), Prefetch(AUTO))
 
 
@@ -48,10 +57,40 @@ def test_repeat_and_batch_stand_exactly_once(missing):
         Variant("short", steps=tuple(s for i, s in enumerate(GOOD) if i != missing), why="")
 
 
-@pytest.mark.parametrize("name", ["ceiling", "two words", "a/b", "../x", ""])
+@pytest.mark.parametrize("name", ["ceiling", "two words", "a/b", "../x", "", "x" * 61, 5])
 def test_a_name_must_be_plain_and_not_the_ceilings(name):
     with pytest.raises(SettingsError, match="name"):
         Variant(name, steps=GOOD, why="")
+
+
+@dataclasses.dataclass(frozen=True)
+class Own:
+    operators: Any = ("Map",)
+    rank: Any = 0
+
+    def __call__(self, dataset):
+        return dataset
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"why": None}, "why=None is no text"),
+        ({"steps": None}, "steps=None is no tuple"),
+        ({"steps": (*GOOD, "Map")}, "'Map' is no step"),
+        ({"steps": (Own(operators="Map"), *GOOD)}, "is no step"),
+        ({"steps": (Own(operators=5), *GOOD)}, "is no step"),
+        ({"steps": (Own(rank="x"), *GOOD)}, "is no step"),
+    ],
+)
+def test_what_is_of_a_wrong_type_is_refused_when_it_is_defined(changed, complaint):
+    with pytest.raises(SettingsError, match=f"variant 'own': .*{complaint}"):
+        Variant(**{"name": "own", "steps": GOOD, "why": ""} | changed)
+
+
+def test_a_cache_is_in_memory_or_on_file():
+    with pytest.raises(SettingsError, match=r"Cache\('disk'\): no such place"):
+        Cache("disk")
 
 
 def test_a_warm_cache_variant_declares_nothing_below_the_cache():
@@ -107,12 +146,23 @@ def test_a_variant_comes_in_from_a_users_own_module(module):
         ("", "has no tuple VARIANTS"),
         ("VARIANTS = ('prefetch',)", "has no tuple VARIANTS"),
         ("from feedbench.pipelines.variants import VARIANTS", "'naive' exists already"),
-        ("import no_such_package", "cannot be imported"),
+        ("import no_such_package", "cannot be imported .*is it on PYTHONPATH"),
+        ("def", r"cannot be used \(SyntaxError: "),
+        ("raise RuntimeError('one\\ntwo')", r"cannot be used \(RuntimeError: one\)"),
+        ("import sys; sys.exit(3)", r"cannot be used \(SystemExit: 3\)"),
+        (OWN_VARIANT.format(name="naive_again", repr="'own'"), "'naive_again' exists already"),
+        (OWN_VARIANT.format(name="own", repr="1 / 0"), "ZeroDivisionError"),
     ],
 )
 def test_a_module_without_usable_variants_is_refused_by_name(module, text, complaint):
-    with pytest.raises(SettingsError, match=complaint):
+    with pytest.raises(SettingsError, match=f"variant_modules=broken_pipelines: .*{complaint}"):
         available([module("broken_pipelines", text)])
+
+
+@pytest.mark.parametrize("name", ["..x", "."])
+def test_what_can_be_no_modules_name_is_refused(name):
+    with pytest.raises(SettingsError, match=f"variant_modules={name}: cannot be used"):
+        available([name])
 
 
 def test_equal_variants_have_equal_specs_whatever_the_memory_addresses():

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from feedbench.errors import SettingsError
+
 FROM_RUN: Any = None
 """The value of a field that the run's settings decide."""
 AUTO = -1
@@ -117,6 +119,10 @@ class Cache:
     where: str = "memory"
     scratch: Path = FROM_RUN
     rank = 10
+
+    def __post_init__(self) -> None:
+        if self.where not in ("memory", "file"):
+            raise SettingsError(f"Cache({self.where!r}): no such place; use 'memory' or 'file'")
 
     @property
     def operators(self) -> tuple[str, ...]:

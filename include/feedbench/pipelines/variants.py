@@ -8,7 +8,7 @@ import importlib
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 from feedbench.config import A_A_TWIN, BASELINE, CEILING
@@ -17,6 +17,8 @@ from feedbench.pipelines.steps import AUTO, Batch, Cache, Decode, Prefetch, Repe
 from feedbench.records import VariantSpec
 
 SOURCE_OPERATOR = "TensorSlice"
+_NAME_LENGTH = 60
+"""At most, in letters: it is the name of a folder, and a column of the report."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Variant:
     written: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        if not self.name.isidentifier() or self.name == CEILING:
-            raise SettingsError(f"variant name {self.name!r}: letters, digits and _ only, and not {CEILING!r}")
+        check_name(self.name)
+        check_types(self)
         check_order(self.name, self.steps)
         object.__setattr__(self, "title", self.title or self.name.replace("_", " "))
         object.__setattr__(self, "written", (SOURCE_OPERATOR, *(op for step in self.steps for op in step.operators)))
@@ -64,6 +66,40 @@ class Variant:
     def _spec_text(self) -> str:
         text = " > ".join(repr(step) for step in self.steps) + (" (rewritten)" if self.rewritten else "")
         return re.sub(r" at 0x[0-9a-f]+", "", text)  # a user's function must not look new every night
+
+
+def check_name(name: str) -> None:
+    """Raise SettingsError for what can be no folder, or is the ceiling's."""
+    if not isinstance(name, str) or not name.isidentifier() or len(name) > _NAME_LENGTH or name == CEILING:
+        raise SettingsError(
+            f"variant name {name!r}: at most {_NAME_LENGTH} letters, digits and _ only, and not {CEILING!r}"
+        )
+
+
+def check_types(variant: Variant) -> None:
+    """Raise SettingsError for what Python lets pass: a variant of a user's own is used an hour after it was defined."""
+    for text in ("why", "title"):
+        if not isinstance(value := getattr(variant, text), str):
+            raise SettingsError(f"variant {variant.name!r}: {text}={value!r} is no text")
+    if not isinstance(variant.steps, tuple | list):
+        raise SettingsError(f"variant {variant.name!r}: steps={variant.steps!r} is no tuple of steps")
+    for step in variant.steps:
+        if not _is_step(step):
+            raise SettingsError(
+                f"variant {variant.name!r}: {step!r} is no step: a frozen dataclass that takes a dataset, with a tuple "
+                "of texts as `operators` and, if at all, a number as `rank`"
+            )
+
+
+def _is_step(step: Any) -> bool:
+    operators = getattr(step, "operators", None)
+    return (
+        is_dataclass(step)
+        and callable(step)
+        and isinstance(operators, tuple | list)
+        and all(isinstance(operator, str) for operator in operators)
+        and isinstance(getattr(step, "rank", 0), int | float)
+    )
 
 
 _ORDER = {Cache: "cache", Shuffle: "shuffle", Repeat: "repeat", Batch: "batch", Prefetch: "prefetch"}
@@ -172,7 +208,7 @@ def available(modules: Iterable[str] = ()) -> dict[str, Variant]:
     found = {variant.name: variant for variant in VARIANTS}
     for module in modules:
         for variant in _defined_in(module):
-            if variant.name in found:
+            if variant.name in found or variant.name == A_A_TWIN:
                 raise SettingsError(f"variant_modules={module}: a variant {variant.name!r} exists already; rename it")
             found[variant.name] = variant
     return found
@@ -196,10 +232,17 @@ def chosen(names: Sequence[str], modules: Iterable[str] = (), *, a_a: bool = Fal
 
 def _defined_in(module: str) -> Sequence[Variant]:
     try:
-        loaded = importlib.import_module(module)
-    except ImportError as error:
+        variants = getattr(importlib.import_module(module), "VARIANTS", None)
+        if not isinstance(variants, tuple | list) or not all(isinstance(each, Variant) for each in variants):
+            raise SettingsError("has no tuple VARIANTS of feedbench.pipelines.variants.Variant")
+        for variant in variants:
+            variant.spec()  # a step that cannot be told to people is found out now, not after the download
+    except SettingsError as error:
+        raise SettingsError(f"variant_modules={module}: {error}") from error
+    except ModuleNotFoundError as error:
         raise SettingsError(f"variant_modules={module}: cannot be imported ({error}); is it on PYTHONPATH?") from error
-    variants: Any = getattr(loaded, "VARIANTS", None)
-    if not isinstance(variants, tuple | list) or not all(isinstance(each, Variant) for each in variants):
-        raise SettingsError(f"variant_modules={module}: has no tuple VARIANTS of feedbench.pipelines.variants.Variant")
+    except (Exception, SystemExit) as error:  # a user's code runs here, and may raise anything
+        said = str(error).splitlines()[:1]
+        reason = ": ".join([type(error).__name__, *said])
+        raise SettingsError(f"variant_modules={module}: cannot be used ({reason}); mend it") from error
     return variants
