@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,6 +13,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+
+from feedbench.errors import OutputError, SettingsError
+from feedbench.flow.reach import check_writable, reached
 
 SMALL = ["--accelerator", "emulated", "--emulated-step-ms", "5", "--image-size", "32", "--batch-size", "8",
          "--steps", "10", "--profile-steps", "8", "--warmup-steps", "2"]  # fmt: skip
@@ -166,10 +171,52 @@ def test_a_missing_profile_or_run_is_named(tmp_path):
         assert "Traceback" not in done.stderr
 
 
+def test_a_copy_of_a_run_outside_of_runs_is_not_taken_for_the_run_of_that_name(tmp_path):
+    (tmp_path / "trash" / "r").mkdir(parents=True)
+    (tmp_path / "trash" / "r" / "run.json").write_text("{}")
+    done = feedbench("report", tmp_path / "trash" / "r")
+    assert done.returncode == 3
+    assert "no folder runs/<run_id>" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "place", ["/proc/x", "/etc/passwd", "s3://", "http://127.0.0.1:9/x", "data:,x", "zip:///etc/passwd", "nul\0"]
+)
+def test_artefacts_that_can_be_kept_nowhere_are_named_before_anything_is_drawn(place):
+    with pytest.raises((OutputError, SettingsError), match=re.escape(place.rstrip("\0"))):
+        check_writable(reached(place))
+
+
+def test_a_file_where_a_folder_belongs_is_a_line_with_its_name(tmp_path):
+    (tmp_path / "runs").touch()
+    done = feedbench("history", "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (1, f"feedbench: {tmp_path / 'runs'}: Not a directory\n")
+
+
+@pytest.mark.parametrize(
+    ("output", "code", "told"),
+    [("| true", 141, ""), ("> /dev/full", 1, "feedbench: output: No space left on device\n")],
+)
+def test_output_that_is_not_taken_ends_without_frames(output, code, told):
+    command = f"sleep 0.1; {sys.executable} -m feedbench.cli variants --json {output}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, told)
+
+
 def test_the_index_of_a_folder_is_printed(photos, tmp_path):
     done = feedbench("index", photos, "--out", tmp_path, "--json")
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["photos"]) == 60
+
+
+def test_the_index_tells_all_that_cannot_be_used_however_much_it_is(photos, tmp_path):
+    shutil.copytree(photos, tmp_path / "photos")
+    for number in range(40):
+        (tmp_path / "photos" / "rose" / f"broken{number}.jpg").write_bytes(b"no photo")
+    done = feedbench("index", tmp_path / "photos", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "60 photos, 40 rejects" in done.stdout
+    assert done.stdout.count("rose/broken") == 40
 
 
 def test_fewer_photos_than_a_batch_can_be_indexed(photos, tmp_path):

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 a variant failed, was invalid or regressed (the report is 
 
 import argparse
 import json
+import os
 import signal
 import sys
 import types
@@ -17,7 +18,7 @@ from typing import Any
 
 from feedbench import cli_history
 from feedbench.config import Settings
-from feedbench.errors import FeedbenchError, InputError, TrialFailed
+from feedbench.errors import FeedbenchError, InputError, OutputError, TrialFailed
 from feedbench.records import Comparison, dump
 
 if typing.TYPE_CHECKING:
@@ -29,25 +30,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        return options.verb(options)
+        code = options.verb(options)
+        sys.stdout.flush()  # else what it does not take is found out after the last handler
+        return code
     except FeedbenchError as error:
         print(f"feedbench: {error}", file=sys.stderr)
         return error.exit_code
+    except BrokenPipeError:  # `| head` has seen enough
+        _drop_output()
+        return 128 + signal.SIGPIPE
+    except OSError as error:  # of files that nobody expected to fail: a full disk, a folder in a file's place
+        print(f"feedbench: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        _drop_output()
+        return OutputError.exit_code
     except KeyboardInterrupt:
         print("feedbench: interrupted; nothing is left running", file=sys.stderr)
         return 130
+
+
+def _drop_output() -> None:
+    """What standard output does not take must not fail once more when Python ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(options: argparse.Namespace) -> int:
     from feedbench.flow.checks import check
     from feedbench.flow.gate import gate
     from feedbench.flow.preparation import download, index, plan
+    from feedbench.flow.reach import reached
     from feedbench.flow.results import compare_run
     from feedbench.flow.trials import train
     from feedbench.progress import progress_for
-    from feedbench.store import Store
 
-    store, settings = Store(options.out), check(_given(options))
+    store, settings = reached(options.out), check(_given(options))
     run_id, progress = _new_run_id(), progress_for(sys.stderr)
     fetched = download(store, settings, progress)
     index(store, run_id, settings, fetched, progress)
@@ -79,13 +97,15 @@ def _index(options: argparse.Namespace) -> int:
     from feedbench.dataset.index import build_index
     from feedbench.dataset.sources import localise
     from feedbench.flow.preparation import download
+    from feedbench.flow.reach import reached
     from feedbench.progress import progress_for
-    from feedbench.store import Store
 
-    # Nothing is trained: a photo is a whole batch, and no cache has to fit.
-    settings = Settings.parse({"source": options.source, "photos": options.photos, "batch_size": 1})
+    # Nothing is trained: a photo is a whole batch, no cache has to fit, and what cannot be used is what is asked for.
+    settings = Settings.parse(
+        {"source": options.source, "photos": options.photos, "batch_size": 1, "max_reject_share": 1}
+    )
     progress = progress_for(sys.stderr)
-    store = Store(options.out)
+    store = reached(options.out)
     fetched = download(store, settings, progress)
     found = build_index(localise(store, fetched["path"], progress), settings, progress)
     if options.json:
@@ -113,8 +133,8 @@ def _report(options: argparse.Namespace) -> int:
     from feedbench.store import Store
 
     path = Path(options.run_dir).absolute()
-    if not (path / "run.json").is_file():
-        raise InputError(f"{path}: no run.json there; give a folder runs/<run_id>")
+    if path.parent.name != "runs" or not (path / "run.json").is_file():  # elsewhere the id would name another folder
+        raise InputError(f"{path}: no folder runs/<run_id> with a run.json in it; give one")
     store = Store(path.parent.parent)
     compare_run(store, path.name, progress_for(sys.stderr))
     folder = store.run(path.name)

@@ -42,11 +42,11 @@ def add_verbs(verbs: Any, verb: Verb) -> None:
 
 
 def _history(options: argparse.Namespace) -> int:
+    from feedbench.flow.reach import reached
     from feedbench.history.nights import History
     from feedbench.history.trend import Trends
-    from feedbench.store import Store
 
-    nights = History(Store(options.out)).nights
+    nights = History(reached(options.out)).nights
     known = {name for night in nights for name in night.results}
     if options.variant and options.variant not in known:
         raise SettingsError(f"--variant {options.variant}: in no finished run{nearest(options.variant, sorted(known))}")
@@ -60,7 +60,8 @@ def _history(options: argparse.Namespace) -> int:
 
 def _table(trend: "Trend") -> str:
     points = trend.points[-_SHOWN:]
-    lines = [f"{trend.variant} on {trend.machine}: {len(trend.points)} nights  {_sparkline(trend)}"]
+    nights = "1 night" if len(trend.points) == 1 else f"{len(trend.points)} nights"
+    lines = [f"{trend.variant} on {trend.machine}: {nights}  {_sparkline(trend)}"]
     first, levels = len(trend.points) - len(points), trend.levels()
     for number, point in enumerate(points, first):
         change = f"changed {point.change:+.1%}" if point.change is not None else ""
@@ -78,11 +79,11 @@ def _sparkline(trend: "Trend") -> str:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    from feedbench.flow.reach import reached
     from feedbench.history.nights import night_in
     from feedbench.history.pair import side_by_side
-    from feedbench.store import Store
 
-    store = Store(options.out)
+    store = reached(options.out)
     a, b = (night_in(store.run(run_id)) for run_id in (options.run_a, options.run_b))
     found = side_by_side(a, b)
     if options.json:
@@ -100,27 +101,27 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _accept(options: argparse.Namespace) -> int:
     from feedbench.flow.acceptance import accept
-    from feedbench.store import Store
+    from feedbench.flow.reach import reached
 
-    accept(Store(options.out), options.run_id, options.variant, options.reason)
+    accept(reached(options.out), options.run_id, options.variant, options.reason)
     print(f"{options.variant} is held against its level of {options.run_id} from now on")
     return 0
 
 
 def _pin(options: argparse.Namespace) -> int:
+    from feedbench.flow.reach import reached
     from feedbench.history.retention import pin
-    from feedbench.store import Store
 
-    pin(Store(options.out), options.run_id, not options.off)
+    pin(reached(options.out), options.run_id, not options.off)
     print(f"{options.run_id} is {'no longer pinned' if options.off else 'kept whole'}")
     return 0
 
 
 def _prune(options: argparse.Namespace) -> int:
+    from feedbench.flow.reach import reached
     from feedbench.history.retention import prune
-    from feedbench.store import Store
 
     limit_mb = options.limit_gb * 1000 if options.limit_gb is not None else None
-    kept = prune(Store(options.out), options.keep_profiles, limit_mb)
+    kept = prune(reached(options.out), options.keep_profiles, limit_mb)
     print(json.dumps(asdict(kept)) if options.json else kept.sentence)
     return 0

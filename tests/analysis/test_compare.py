@@ -142,6 +142,14 @@ def test_a_run_in_which_everything_failed_says_so(planted):
     assert comparison.verdict.startswith("No answer: no variant gave a valid result (round 1: no GPU")
 
 
+def test_a_baseline_that_alone_is_valid_beat_nobody(planted):
+    run = planted(ARTICLE)
+    for name in ARTICLE:
+        if name != "naive":
+            run.change(name, failed("no GPU"))
+    assert judged(run).verdict.startswith("Keep naive: it is the only variant with a valid result; ")
+
+
 def test_a_failed_baseline_leaves_the_others_without_a_speed_up_but_with_their_times(planted):
     comparison = judged(planted(ARTICLE).change("naive", failed("no")))
     prefetch = row(comparison, "prefetch")

@@ -75,6 +75,13 @@ def test_a_second_time_there_is_nothing_to_do(store):
     assert prune(store, keep_profiles=2).sentence.startswith("nothing to do")
 
 
+@pytest.mark.parametrize("limit_mb", [-1000, 0, float("nan"), float("inf")])
+def test_a_limit_that_is_no_amount_is_refused_and_nothing_goes(store, limit_mb):
+    with pytest.raises(SettingsError, match=f"limit of {limit_mb / 1000:g} GB"):
+        prune(store, keep_profiles=4, limit_mb=limit_mb)
+    assert len(with_profiles(store)) == 5
+
+
 def test_keeping_none_is_refused(store):
     with pytest.raises(SettingsError, match="keep_profiles=0"):
         prune(store, keep_profiles=0)

@@ -26,7 +26,9 @@ def _what_to_ship(ship: VariantResult, baseline: VariantResult, comparison: Comp
     if baseline.name in comparison.fastest:
         others = [name for name in comparison.fastest if name != baseline.name]
         if not others:
-            return f"Keep {baseline.name}: no other variant is as fast"
+            has_rivals = any(r.status == "ok" and r.name not in (baseline.name, A_A_TWIN) for r in comparison.variants)
+            why = "no other variant is as fast" if has_rivals else "it is the only variant with a valid result"
+            return f"Keep {baseline.name}: {why}"
         return f"No clear winner: {baseline.name} is not distinguishable from the best ({others[0]})"
     if ship.speedup is None:
         return f"Ship {ship.name}; how much faster it is than {baseline.name} was not measured"

@@ -12,6 +12,7 @@ from feedbench.config import CEILING, METHOD_VERSION, Settings
 from feedbench.dataset.index import build_index, dataset_record, read_index, write_index
 from feedbench.dataset.sources import Fetched, fetch, localise
 from feedbench.dataset.weights import fetch_weights
+from feedbench.flow.reach import check_writable
 from feedbench.pipelines.variants import chosen
 from feedbench.progress import Progress
 from feedbench.records import PlannedTrial, Run
@@ -21,6 +22,7 @@ from feedbench.training.machine import fingerprint
 
 def download(store: Store, settings: Settings, progress: Progress) -> dict[str, Any]:
     """Photos and start weights, fetched and verified. Instant when they are there already."""
+    check_writable(store)
     fetched = fetch(settings, store, progress)
     weights = fetch_weights(settings.weights, store, progress)
     return {

@@ -1,5 +1,6 @@
 """What is kept of old runs: everything but their profiles, which are nine tenths of the bytes."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -38,6 +39,8 @@ def prune(store: Store, keep_profiles: int, limit_mb: float | None = None) -> Ke
     """
     if keep_profiles < 1:
         raise SettingsError(f"keep_profiles={keep_profiles}: keep those of the newest run at least; use 1 or more")
+    if limit_mb is not None and not 0 < limit_mb < math.inf:
+        raise SettingsError(f"limit of {limit_mb / 1000:g} GB: no number above 0; give one, or none for no limit")
     total = sum(folder.size() for folder in store.runs()) / BYTES_PER_MB
     finished = sorted(_finished(store), key=lambda it: (it[0].created_at, it[0].run_id))
     removed, freed = [], 0.0

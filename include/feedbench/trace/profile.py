@@ -53,7 +53,7 @@ def read_profile(path: str | Path) -> Profile:
     except Damaged as damage:
         reason = ailments.how_damaged(path, str(damage))
     except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
+        reason = f"cannot be read: {error.strerror or error}"
     return Profile(file=str(path), status="unusable", reason=f"{path.name} {reason}")
 
 
