@@ -51,7 +51,7 @@ def on_failure(environment: Mapping[str, str] = os.environ) -> Callable[[Any], N
     message = {field: text for field, text in _MESSAGE.items() if field in kind.template_fields}
     try:
         kind(**message | arguments)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - a notifier of anybody's, which may refuse them by any kind of error
         raise ValueError(f"{ARGUMENTS}: not what {name} takes: {error}") from None
 
     def tell(context: Any) -> None:
@@ -64,18 +64,23 @@ def on_failure(environment: Mapping[str, str] = os.environ) -> Callable[[Any], N
 def _class(name: str) -> type[BaseNotifier]:
     try:
         kind = pkgutil.resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - anybody's module is run here, and may raise anything
         raise ValueError(f"{CLASS}={name}: no such notifier ({error}); give the import path of its class") from None
     if not (isinstance(kind, type) and issubclass(kind, BaseNotifier)):
         raise ValueError(f"{CLASS}={name}: not the class of an Airflow notifier")
+    if kind.notify is BaseNotifier.notify:
+        raise ValueError(f"{CLASS}={name}: tells nobody, for it has no `notify` of its own; name a class made from it")
     return kind
 
 
 def _arguments(text: str) -> dict[str, Any]:
     try:
-        return dict(json.loads(text))
-    except (ValueError, TypeError):
-        raise ValueError(f'{ARGUMENTS}: not a JSON object; write {{"to": "team@example.org"}}') from None
+        arguments = json.loads(text)
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise ValueError(f'{ARGUMENTS}: not a JSON object; write {{"to": "team@example.org"}}')
+    return arguments
 
 
 def notice_of(run_id: str, reason: str | None = None) -> Notice:

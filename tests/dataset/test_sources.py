@@ -104,11 +104,18 @@ class TestWhatASourceMeans:
             ("https://example.org/", "no known kind of archive"),
             ("http://[::1/a.tgz", "no valid address"),
             ("a\0b", "no known name"),
+            ("x" * 5000, "no known name"),
+            ("~nobody-of-this-name/photos", "no such file or folder"),
+            ("/dev/null", "source='/dev/null': neither a folder nor a file"),
         ],
     )
     def test_what_means_nothing_is_refused_with_what_would_be_right(self, source, message):
         with pytest.raises(SettingsError, match=message):
             check_source(source)
+
+    def test_a_folder_without_photos_is_named_and_not_the_batch_size(self, tmp_path):
+        with pytest.raises(SettingsError, match=f"source='{tmp_path}': no file in it looks like a photo"):
+            expected_photos(Settings(source=str(tmp_path)))
 
     def test_a_file_that_is_no_archive_is_refused(self, tmp_path):
         (tmp_path / "photos.rar").write_bytes(b"x")

@@ -71,6 +71,7 @@ def test_a_remote_store_takes_a_copy_that_every_worker_can_read(tmp_path, silent
     [
         ("imagnet", None, "did you mean 'imagenet'"),
         ("own.h5", None, "no such file"),
+        ("x" * 5000, None, "no such file"),
         ("own.bin", HDF5, "use one of .h5, .hdf5, .keras"),
         ("own.h5", b"version https://git-lfs", "its content is not what .h5 says"),
         ("own.keras", HDF5, "its content is not what .keras says"),

@@ -18,6 +18,14 @@ SMTP = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
 PLUGINS = Path(__file__).parents[2] / "plugins"
 
 
+OWN_NOTIFIER = """
+from airflow.sdk import BaseNotifier
+class Own(BaseNotifier):
+    def __init__(self): raise RuntimeError("not today")
+    def notify(self, context): ...
+"""
+
+
 class Inbox:
     """What the server was handed."""
 
@@ -72,12 +80,32 @@ def test_what_is_no_notifier_is_told_when_the_dag_loads(name):
         on_failure({CLASS: name})
 
 
+def test_a_notifier_that_tells_nobody_is_told_when_the_dag_loads():
+    with pytest.raises(ValueError, match=f"{CLASS}=airflow.sdk.BaseNotifier: tells nobody"):
+        on_failure({CLASS: "airflow.sdk.BaseNotifier"})
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("raise RuntimeError('not today')", f"{CLASS}=own_notifier.Own: no such notifier .*not today"),
+        (OWN_NOTIFIER, f"{ARGUMENTS}: not what own_notifier.Own takes: not today"),
+    ],
+)
+def test_whatever_a_notifiers_code_raises_is_told_with_the_variable(tmp_path, monkeypatch, code, told):
+    (tmp_path / "own_notifier.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_notifier", raising=False)
+    with pytest.raises(ValueError, match=told):
+        on_failure({CLASS: "own_notifier.Own"})
+
+
 def test_arguments_that_the_notifier_does_not_take_are_told_when_the_dag_loads():
     with pytest.raises(ValueError, match=f"{ARGUMENTS}: not what {SMTP} takes.*'to'"):
         on_failure({CLASS: SMTP, ARGUMENTS: '{"too": "team@example.org"}'})
 
 
-@pytest.mark.parametrize("arguments", ["to=me", "[1]", '"me"'])
+@pytest.mark.parametrize("arguments", ["to=me", "[1]", '"me"', "[]", '[["to", "x@y"]]'])
 def test_arguments_that_are_no_object_are_told_when_the_dag_loads(arguments):
     with pytest.raises(ValueError, match=ARGUMENTS):
         on_failure({CLASS: SMTP, ARGUMENTS: arguments})

@@ -39,6 +39,16 @@ _LITTER = frozenset(
 _NOT_UTF8 = "the name is not UTF-8"
 
 
+def existing(typed: str) -> Path | None:
+    """The absolute path that a person typed, if something is there."""
+    try:
+        path = Path(typed).expanduser().absolute()
+        path.stat()
+    except (OSError, ValueError, RuntimeError):  # too long for a name, with a \\0 in it, ~ of nobody
+        return None
+    return path
+
+
 @dataclass(frozen=True)
 class Listing:
     """Paths relative to the class root, with `/`, in sorted order."""

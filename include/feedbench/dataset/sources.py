@@ -16,7 +16,7 @@ from upath import UPath
 
 from feedbench.config import Settings
 from feedbench.dataset.download import Expected, current_version, download, same_version, shown
-from feedbench.dataset.folders import class_root, count_photo_like, fingerprint, listing, stat_identity
+from feedbench.dataset.folders import class_root, count_photo_like, existing, fingerprint, listing, stat_identity
 from feedbench.dataset.keep import Fetched, Keep, Note, read_note, write_note
 from feedbench.dataset.synthetic import DEFAULT_PHOTOS, DRAWING_VERSION, draw_photos
 from feedbench.dataset.unpack import SUFFIXES, unpack
@@ -52,13 +52,15 @@ def resolve(source: str) -> Source:
         return Source("address", FLOWER_PHOTOS, FLOWER_PHOTOS_EXPECTED)
     if "://" in source:
         return _address(source)
-    path = Path(source).expanduser().absolute() if "\0" not in source else None
+    path = existing(source)
     if path is not None and path.is_dir():
         return Source("folder", str(path))
     if path is not None and path.is_file():
         _check_suffix(source, path.name)
         return Source("archive", str(path))
-    if path is not None and os.sep in source:
+    if path is not None:
+        raise SettingsError(f"source={source!r}: neither a folder nor a file")
+    if os.sep in source:
         raise SettingsError(f"source={source!r}: no such file or folder on this machine")
     hint = nearest(source, _NAMES)
     raise SettingsError(f"source={source!r}: no known name and no such file or folder{hint}, or an http(s) address")
@@ -92,6 +94,10 @@ def expected_photos(settings: Settings) -> int | None:
         return settings.photos or DEFAULT_PHOTOS
     if source.kind == "folder":
         count = count_photo_like(Path(source.place))
+        if not count:
+            raise SettingsError(
+                f"source={settings.source!r}: no file in it looks like a photo; one sub-folder per class is expected"
+            )
     elif source.place == FLOWER_PHOTOS:
         count = FLOWER_PHOTOS_COUNT
     else:

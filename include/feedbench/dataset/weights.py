@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from feedbench.dataset.download import Expected, Patience, download
+from feedbench.dataset.folders import existing
 from feedbench.dataset.keep import Keep
 from feedbench.dataset.sources import local_store
 from feedbench.errors import InputError, SettingsError, nearest
@@ -34,8 +35,8 @@ def check_weights(weights: str) -> None:
     """Raises SettingsError, before anything is run, when `weights` means nothing here."""
     if weights in _NAMES:
         return
-    path = _path(weights)
-    if not path.is_file():
+    path = existing(weights)
+    if path is None or not path.is_file():
         raise SettingsError(f"weights={weights!r}: no known name and no such file{nearest(weights, _NAMES)}")
     start = _STARTS.get(path.suffix.lower())
     if start is None:
@@ -60,7 +61,7 @@ def fetch_weights(
     check_weights(weights)
     if weights == "imagenet":
         return _imagenet(store, progress, patience)
-    path = _path(weights)
+    path = existing(weights)
     digest = _sha256(path)
     if store.is_local:
         return Weights(str(path), digest)
@@ -86,10 +87,6 @@ def _imagenet(store: Store, progress: Progress, patience: Patience) -> Weights:
     if not store.is_local and not (store.weights / name).exists():
         write_bytes(store.weights / name, kept.read_bytes())
     return Weights(f"weights/{name}", _sha256(kept))
-
-
-def _path(weights: str) -> Path:
-    return Path(weights).expanduser().absolute()
 
 
 def _sha256(file: Path) -> str:
