@@ -7,7 +7,7 @@ from feedbench.flow import trials
 from feedbench.flow.evidence import read_evidence
 from feedbench.flow.results import _xprof_reader, write_report
 from feedbench.progress import Silent
-from feedbench.records import Comparison, DataSet, Machine, PlannedTrial, Profile, Run, Trial
+from feedbench.records import Accelerator, Comparison, DataSet, Machine, PlannedTrial, Profile, Run, Trial
 from feedbench.store import Store, write_bytes
 
 PLANNED = PlannedTrial(variant="naive", round=1)
@@ -22,7 +22,8 @@ def machine(hostname: str) -> Machine:
 
 def trial(**changes) -> Trial:
     fields = {"run_id": "r", "variant": "naive", "round": 1, "status": "ok", "started_at": "", "finished_at": ""}
-    return Trial(**(fields | {"machine": machine("gpu-worker")} | changes))
+    measured = {"machine": machine("gpu-worker"), "accelerator": Accelerator(kind="gpu", name="T4")}
+    return Trial(**(fields | measured | {"step_times_ms": (50.0,)} | changes))
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -54,6 +55,32 @@ def test_a_record_that_cannot_be_read_is_told_from_one_that_is_not_there(store, 
     assert "no result was written" in evidence(store).failure
     write_bytes(store.run("r").trial(PLANNED).path / "trial.json", b'{"schema_version": 99}')
     assert "schema_version 99, but this Feedbench reads up to" in evidence(store).failure
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"step_times_ms": ()}, "status ok, but without step_times_ms"),
+        ({"machine": None, "accelerator": None}, "status ok, but without machine, accelerator"),
+        ({"step_times_ms": (0.0,)}, "step_times_ms.0 Input should be greater than or equal to 0.000001"),
+        ({"step_times_ms": (1e308,)}, "step_times_ms.0 Input should be less than or equal to 1000000000000"),
+        ({"variant": "prefetch", "round": 2}, "the record of prefetch #2, not of this"),
+    ],
+)
+def test_a_record_that_is_no_whole_one_of_this_trial_is_a_failure_with_the_reason(store, run, changes, reason):
+    folder = store.run("r").trial(PLANNED)
+    write_bytes(folder.path / "trial.json", trial().model_copy(update=changes).model_dump_json().encode())
+    assert reason in evidence(store).failure
+
+
+def test_a_profile_that_is_a_link_to_nowhere_is_unusable_with_the_reason(tmp_path):
+    folder = Store(tmp_path).run("r").trial(PLANNED)
+    folder.write_trial(trial())
+    link = folder.logdir / "plugins" / "profile" / "1" / "h.xplane.pb"
+    link.parent.mkdir(parents=True)
+    link.symlink_to("nowhere")
+    found = evidence(Store(tmp_path)).profile
+    assert (found.status, found.reason) == ("unusable", f"{link}: no such file")
 
 
 def test_two_profiles_of_one_trial_are_none_with_the_reason(store, run):

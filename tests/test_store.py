@@ -1,12 +1,14 @@
 """The artefacts' layout: names cannot leave it, files appear whole, another's documents are refused by name."""
 
+import os
 import threading
 
 import pytest
+from pydantic import ValidationError
 from upath import UPath
 
 from feedbench.errors import InputError, OutputError, SettingsError
-from feedbench.records import Profile
+from feedbench.records import PlannedTrial, Profile
 from feedbench.store import Store, local_file, read, upload, write, write_bytes
 
 
@@ -60,11 +62,41 @@ def test_nothing_is_left_of_a_write_that_fails(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"schema_version": 1, "surprise": 2}'])
+MISBUILT = [
+    b'{"schema_version": 3.0}',
+    b'{"schema_version": true}',
+    b'{"schema_version": 2, "next_steps": 5}',
+    b'{"schema_version": 2, "next_steps": ["x"]}',
+]
+"""What migrations would trip over."""
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"schema_version": 1, "surprise": 2}', *MISBUILT])
 def test_a_file_that_is_no_such_record_is_named(tmp_path, content):
     (tmp_path / "profile.json").write_bytes(content)
     with pytest.raises(InputError, match=r"profile\.json: not a Profile record"):
         read(UPath(tmp_path / "profile.json"), Profile)
+
+
+def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "profile.json")
+    with pytest.raises(InputError, match=r"profile\.json: not a file"):
+        read(UPath(tmp_path / "profile.json"), Profile)
+
+
+@pytest.mark.parametrize("variant", ["../../../../evil", "a/b", "", ".", "a\n"])
+def test_a_variant_that_is_no_plain_name_is_refused(variant):
+    with pytest.raises(ValidationError, match="variant"):
+        PlannedTrial(variant=variant, round=1)
+
+
+@pytest.mark.parametrize("link", ["runs/r", "runs/r/trials", "runs/r/trials/naive", "runs/r/trials/naive/1"])
+def test_no_link_below_the_root_is_followed(tmp_path, link):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / link).parent.mkdir(parents=True)
+    (tmp_path / link).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=f"{link}: a link"):
+        Store(tmp_path).run("r").trial(PlannedTrial(variant="naive", round=1))
 
 
 def test_an_upload_ends_with_the_file_that_says_all_is_there(tmp_path, monkeypatch):

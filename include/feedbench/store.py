@@ -20,14 +20,15 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 from upath import UPath
 
+from feedbench import listing
 from feedbench.errors import InputError, MissingFile, OutputError, SettingsError
 from feedbench.records import (
     Accepted,
@@ -39,10 +40,11 @@ from feedbench.records import (
     RunSummary,
     Trial,
 )
+from feedbench.records.base import RUN_ID
 from feedbench.records.migrations import migrated
 
 ENVIRONMENT = "FEEDBENCH_ARTIFACTS"
-_RUN_ID = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_.~:+-]{0,249}")
+_RUN_ID = re.compile(RUN_ID)
 _FOR_PEOPLE = re.compile(
     r"report\.(html|md)|comparison\.json|rejects\.csv"
     r"|trials/\w+/\d+/train/plugins/profile/[\w.~:+-]+/[\w.~:+-]+\.xplane\.pb"
@@ -93,10 +95,10 @@ class Store:
         write(self.root / "accepted.json", accepted)
 
     def run(self, run_id: str) -> "RunFolder":
-        """The folder of one run, there or not. Raises SettingsError for an id that is no plain name."""
+        """The folder of one run, there or not. Raises SettingsError for an id that is none, InputError for a link."""
         if not _RUN_ID.fullmatch(run_id):
             raise SettingsError(f"run id {run_id!r}: letters, digits and _ . ~ : + - only, not starting with a dot")
-        return RunFolder(self.root / "runs" / run_id)
+        return RunFolder(_no_link(self.root / "runs" / run_id))
 
     def runs(self) -> Iterator["RunFolder"]:
         """All run folders, in no order; what is no run folder is passed over."""
@@ -106,20 +108,10 @@ class Store:
         """Names of all run folders, in no order: one listing, however many runs."""
         folder = self.root / "runs"
         try:
-            names = _folders(Path(folder)) if self.is_local else _prefixes(folder)
+            names = listing.folders(folder)
         except FileNotFoundError:
             return []
         return [name for name in names if _RUN_ID.fullmatch(name)]
-
-
-def _folders(folder: Path) -> list[str]:
-    with os.scandir(folder) as entries:
-        return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-
-
-def _prefixes(folder: UPath) -> list[str]:
-    listing = folder.fs.ls(folder.path, detail=True)
-    return [PurePosixPath(entry["name"]).name for entry in listing if entry["type"] == "directory"]
 
 
 class RunFolder:
@@ -164,14 +156,18 @@ class RunFolder:
 
         To be safe from a name that somebody sends, compare it with these; never join it to a path.
         """
-        return {name: size for name, size in sorted(self._all_files()) if _FOR_PEOPLE.fullmatch(name)}
+        return {name: size for name, size in sorted(listing.files(self.path)) if _FOR_PEOPLE.fullmatch(name)}
 
     def trial(self, planned: PlannedTrial) -> "TrialFolder":
-        return TrialFolder(self.path / "trials" / planned.variant / str(planned.round))
+        """There or not. Raises InputError where a link stands on the way to it."""
+        path = self.path
+        for part in ("trials", planned.variant, str(planned.round)):
+            path = _no_link(path / part)
+        return TrialFolder(path)
 
     def size(self) -> int:
         """Bytes of all its files."""
-        return sum(size for _, size in self._all_files())
+        return sum(size for _, size in listing.files(self.path))
 
     def remove_profiles(self) -> int:
         """Remove the profiles of all trials; returns the bytes freed."""
@@ -179,23 +175,6 @@ class RunFolder:
         for name in profiles:
             (self.path / name).unlink(missing_ok=True)
         return sum(profiles.values())
-
-    def _all_files(self) -> Iterator[tuple[str, int]]:
-        return _walk(Path(self.path)) if isinstance(self.path, Path) else _find(self.path)
-
-
-def _walk(folder: Path) -> Iterator[tuple[str, int]]:
-    for place, _, names in os.walk(folder, followlinks=False):
-        for path in (Path(place, name) for name in names):
-            with suppress(FileNotFoundError):  # a run that is going on, or being tidied up
-                status = path.lstat()
-                if stat.S_ISREG(status.st_mode):
-                    yield path.relative_to(folder).as_posix(), status.st_size
-
-
-def _find(folder: UPath) -> Iterator[tuple[str, int]]:
-    for name, entry in folder.fs.find(folder.path, detail=True).items():
-        yield PurePosixPath(name).relative_to(folder.path).as_posix(), entry["size"]
 
 
 class TrialFolder:
@@ -229,19 +208,30 @@ class TrialFolder:
         return sorted(self.logdir.glob("plugins/profile/*/*.xplane.pb"))
 
 
+def _no_link(path: UPath) -> UPath:
+    if isinstance(path, Path) and path.is_symlink():
+        raise InputError(f"{path}: a link; put what it points to in its place")
+    return path
+
+
+def read_bytes(path: UPath) -> bytes:
+    """A file's content. Raises MissingFile when it is not there, InputError for a link, a folder, a pipe."""
+    try:
+        if isinstance(_no_link(path), Path) and not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"{path}: not a file")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise MissingFile(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
 def read(path: UPath, kind: type[_D]) -> _D:
     """A document from its file.
 
     Raises InputError naming the file when it is not what it should be, its kind MissingFile when it is not there.
     """
-    if isinstance(path, Path) and path.is_symlink():
-        raise InputError(f"{path}: a link, not a file")
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise MissingFile(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    content = read_bytes(path)
     try:
         return kind.model_validate(migrated(from_json(content)))
     except ValidationError as error:

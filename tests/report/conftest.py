@@ -1,6 +1,7 @@
 """Records as a run on 300 photos with an emulated accelerator leaves them, built by hand: no clock, no chance."""
 
 import math
+import re
 
 import pytest
 
@@ -206,8 +207,9 @@ def run_of(comparison: Comparison, rounds: int = 3, **settings) -> Run:
         "batch_size": BATCH,
         "rounds": rounds,
     }
+    names = [re.sub(r"\W", "_", result.name) for result in comparison.variants]  # no run has hostile ones
     return Run(
-        run_id=comparison.run_id,
+        run_id=re.sub(r"[^A-Za-z0-9_.:+-]", "_", comparison.run_id)[:250],
         created_at="2026-03-04T02:30:11+00:00",
         settings=Settings(**(given | settings)),
         method_version=1,
@@ -221,10 +223,8 @@ def run_of(comparison: Comparison, rounds: int = 3, **settings) -> Run:
             train_photos=224,
             validation_photos=60,
         ),
-        variants=tuple(_spec(result) for result in comparison.variants),
-        trials=tuple(
-            PlannedTrial(variant=result.name, round=n) for n in range(1, rounds + 1) for result in comparison.variants
-        ),
+        variants=tuple(_spec(name, result) for name, result in zip(names, comparison.variants, strict=True)),
+        trials=tuple(PlannedTrial(variant=name, round=n) for n in range(1, rounds + 1) for name in names),
         machine=Machine(
             machine_class="c4e1",
             hostname="worker-1",
@@ -240,10 +240,10 @@ def run_of(comparison: Comparison, rounds: int = 3, **settings) -> Run:
     )
 
 
-def _spec(result: VariantResult) -> VariantSpec:
+def _spec(name: str, result: VariantResult) -> VariantSpec:
     check = result.pipeline
     return VariantSpec(
-        name=result.name,
+        name=name,
         why=result.why,
         written=check.written,
         declared=check.declared,

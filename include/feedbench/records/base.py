@@ -9,6 +9,17 @@ SCHEMA_VERSION = 3
 
 `migrations.py` reads the older ones."""
 
+RUN_ID = r"[A-Za-z0-9_~][A-Za-z0-9_.~:+-]{0,249}"
+"""What a run may be called: a plain name, for it is a folder's too."""
+TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+)?"
+"""ISO 8601, so that text sorts as time does."""
+
+RunId = Annotated[str, Field(pattern=f"^{RUN_ID}$")]
+Time = Annotated[str, Field(pattern=f"^{TIME}$")]
+VariantName = Annotated[str, Field(pattern=r"^\w+$")]
+"""Letters, digits and _: it is a folder's name too."""
+StepMs = Annotated[float, Field(ge=1e-6, le=1e12)]
+"""From a nanosecond to thirty years. What lies beyond no clock has measured, and no logarithm or axis bears it."""
 Share = Annotated[float, Field(ge=0)]
 Verdict = Literal["input-bound", "balanced", "compute-bound", "not measured"]
 

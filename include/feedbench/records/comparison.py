@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from feedbench.records.base import Document, Interval, Record, Share, Verdict
+from feedbench.records.base import Document, Interval, Record, RunId, Share, StepMs, Time, Verdict
 from feedbench.records.nights import Changes
 from feedbench.records.profile import Profile, XprofStatement
 from feedbench.records.run import Machine, Run
@@ -10,7 +10,7 @@ from feedbench.records.trial import Accelerator, Window
 
 
 class StepTimeSummary(Record):
-    mean: float
+    mean: StepMs
     ci_low: float
     ci_high: float
     median: float
@@ -97,7 +97,7 @@ class Comparison(Document):
     accelerator: Accelerator | None
     machine: Machine | None = None
     """That the compared trials ran on; None where none of them told it."""
-    ceiling_ms: float | None
+    ceiling_ms: StepMs | None
     variants: tuple[VariantResult, ...]
     next_steps: tuple[NextStep, ...] = ()
     noise_floor: float | None = None
@@ -113,8 +113,8 @@ class Comparison(Document):
 class RunSummary(Document):
     """summary.json: a finished run in a few lines, so that a list of runs need not read every comparison."""
 
-    run_id: str
-    created_at: str
+    run_id: RunId
+    created_at: Time
     """ISO 8601, UTC: of the plan."""
     verdict: str
     fastest: tuple[str, ...]

@@ -6,12 +6,15 @@ from feedbench.records.base import SCHEMA_VERSION
 
 
 def migrated(content: Any) -> Any:
-    """A document of any known schema as one of today's. Raises ValueError for one from the future."""
+    """A document of any known schema as one of today's. Raises ValueError for what is none, or from the future."""
     version = content.get("schema_version", SCHEMA_VERSION) if isinstance(content, dict) else SCHEMA_VERSION
-    if version not in (*_MIGRATIONS, SCHEMA_VERSION):
+    if type(version) is not int or version not in (*_MIGRATIONS, SCHEMA_VERSION):
         raise ValueError(f"schema_version {version}, but this Feedbench reads up to {SCHEMA_VERSION}")
-    for known in range(version, SCHEMA_VERSION):
-        content = _MIGRATIONS[known](content) | {"schema_version": known + 1}
+    try:
+        for known in range(version, SCHEMA_VERSION):
+            content = _MIGRATIONS[known](content) | {"schema_version": known + 1}
+    except (TypeError, AttributeError) as error:  # a migration takes for granted what only validation would find out
+        raise ValueError(f"not built as schema_version {version} was: {error}") from None
     return content
 
 

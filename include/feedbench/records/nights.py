@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from feedbench.records.base import Document, Interval, Record, Verdict
+from feedbench.records.base import Document, Interval, Record, RunId, StepMs, Time, Verdict
 from feedbench.records.run import Machine
 
 
@@ -56,9 +56,9 @@ class NightlyResult(Record):
     """Digest of all that must be equal for nights to be compared: machine class, conditions, variant spec."""
     kin: str
     """The same with the hardware in place of its class: equal where only the cores or memory allowed differ."""
-    step_time_ms: float
-    error: float
-    """Standard error of the mean step time within the run, as a share of it."""
+    step_time_ms: StepMs
+    error: float = Field(ge=0, le=1e100)
+    """Standard error of the mean step time within the run, as a share of it; limited, so that intervals stay finite."""
     verdict: Verdict
     stages: tuple[NightlyStage, ...] = ()
     change: float | None = None
@@ -73,13 +73,13 @@ class NightlyResult(Record):
 class Night(Document):
     """A line of history.jsonl: what later nights are compared with. Derived from run.json and comparison.json."""
 
-    run_id: str
-    created_at: str
+    run_id: RunId
+    created_at: Time
     machine: Machine
     git_revision: str | None
     conditions: dict[str, str]
     """Data, accelerator, method version and the settings that a step time depends on, by name."""
-    ceiling_ms: float | None
+    ceiling_ms: StepMs | None
     results: dict[str, NightlyResult]
     """By variant; failed and invalid ones are not there."""
 

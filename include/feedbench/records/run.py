@@ -3,7 +3,7 @@
 from typing import Literal
 
 from feedbench.config import Settings
-from feedbench.records.base import Document, Record
+from feedbench.records.base import Document, Record, RunId, Time, VariantName
 
 
 class Machine(Record):
@@ -47,7 +47,7 @@ class DataSet(Record):
 class VariantSpec(Record):
     """A variant as it was written, without its code."""
 
-    name: str
+    name: VariantName
     why: str
     written: tuple[str, ...]
     """Operators from the source to the last one, as written."""
@@ -65,15 +65,15 @@ class VariantSpec(Record):
 class PlannedTrial(Record):
     """One variant in one round."""
 
-    variant: str
+    variant: VariantName
     round: int
 
 
 class Run(Document):
     """run.json: what was asked for, on what, before any trial."""
 
-    run_id: str
-    created_at: str
+    run_id: RunId
+    created_at: Time
     """ISO 8601, UTC."""
     settings: Settings
     method_version: int

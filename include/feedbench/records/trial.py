@@ -1,10 +1,10 @@
 """trial.json: what one process measured."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from feedbench.records.base import Document, Record
+from feedbench.records.base import Document, Record, StepMs, VariantName
 from feedbench.records.run import Machine
 
 
@@ -45,7 +45,7 @@ class Trial(Document):
     """trial.json: what one process measured. A failed trial has a reason, and what it had measured until then."""
 
     run_id: str
-    variant: str
+    variant: VariantName
     round: int
     status: Literal["ok", "failed"]
     reason: str | None = None
@@ -54,7 +54,7 @@ class Trial(Document):
     machine: Machine | None = None
     accelerator: Accelerator | None = None
     jit_compile: bool | None = None
-    step_times_ms: tuple[float, ...] = ()
+    step_times_ms: tuple[StepMs, ...] = ()
     """Every measured (unprofiled, warm) step, in order; whole passes."""
     steps_per_pass: int | None = None
     first_measured_step: int | None = None
@@ -75,3 +75,10 @@ class Trial(Document):
     window: Window | None = None
     phases_s: dict[str, float] = Field(default_factory=dict)
     """Wall time by phase: import, fill, first_batch, model, warmup, measure, profile, input_only, rates, evaluate."""
+
+    @model_validator(mode="after")
+    def _an_ok_trial_has_measured(self) -> Self:
+        missing = [name for name in ("machine", "accelerator", "step_times_ms") if not getattr(self, name)]
+        if self.status == "ok" and missing:
+            raise ValueError(f"status ok, but without {', '.join(missing)}")
+        return self

@@ -153,10 +153,10 @@ def test_a_folder_or_a_link_in_place_of_a_file_is_broken_too(store, tmp_path):
     summary = finish(store, FINISHED).path / "summary.json"
     summary.rename(tmp_path / "summary.json")
     summary.symlink_to(tmp_path / "summary.json")
-    assert row_of(store, FINISHED).verdict == "summary.json: a link, not a file"
+    assert row_of(store, FINISHED).verdict == "summary.json: a link; put what it points to in its place"
     summary.unlink()
     summary.mkdir()
-    assert row_of(store, FINISHED).verdict == "summary.json: cannot be read: Is a directory"
+    assert row_of(store, FINISHED).verdict == "summary.json: not a file"
 
 
 # ---- hostile contents --------------------------------------------------------------------------------------------
