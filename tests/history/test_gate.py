@@ -105,6 +105,18 @@ def test_an_accepted_regression_is_not_red_tonight_nor_later(nights, capsys):
     assert nights.history(fourth).changes == ()
 
 
+@pytest.mark.parametrize("content", ["{", "", "[]"])
+def test_acceptances_that_cannot_be_read_are_a_warning_and_accept_nothing(nights, content):
+    nights.night(), nights.night()
+    (nights.store.root / "accepted.json").write_text(content)
+    third = nights.night(naive=200.0)
+    with pytest.raises(Regressed):
+        gate(nights.store, third)
+    *_, warning = nights.store.run(third).read_comparison().warnings
+    assert warning.startswith("No regression counts as accepted")
+    assert "accepted.json" in warning
+
+
 def test_without_acceptance_the_nights_stay_red(nights):
     nights.night(), nights.night()
     for _ in range(3):

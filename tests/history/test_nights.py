@@ -1,6 +1,7 @@
 """The nights of a store: derived from its runs, kept, and made anew when they are not what they should be."""
 
 import json
+import re
 import shutil
 import time
 from pathlib import Path
@@ -74,6 +75,57 @@ def test_the_file_of_nights_is_made_anew_when_it_is_gone_or_broken(store):
         assert store.history.read_bytes() == kept
     store.history.unlink()
     assert History(store).nights == nights
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        (rb'"results":\{.*', b'"results":5}'),
+        (rb'"results":\{.*', b'"results":{"naive":{"series":null}}}'),
+        (rb'"ceiling_ms":[^,]+', b'"ceiling_ms":1e999'),
+        (rb'"ceiling_ms":[^,]+', b'"surprise":2'),
+        (rb'"step_time_ms":[^,]+', b'"step_time_ms":0'),
+        (rb'"error":[^,]+', b'"error":1e308'),
+        (rb'"run_id":"run_v1"', b'"run_id":"\xff"'),
+        (rb'"created_at":"[^"]+"', b'"created_at":""'),
+    ],
+)
+def test_a_line_that_is_no_night_is_made_anew_from_its_run(store, was, becomes):
+    nights = History(store).nights
+    History(store).add(nights[0])
+    kept = store.history.read_bytes()
+    store.history.write_bytes(re.sub(was, becomes, kept))
+    assert store.history.read_bytes() != kept
+    series = nights[0].results["naive"].series
+    if series.encode() in store.history.read_bytes():
+        assert [night.run_id for night in History(store).of_series(series)] == ["run_v1"]
+    assert History(store).nights == nights
+    history = History(store)
+    history.add(history.nights[0])
+    assert store.history.read_bytes() == kept
+
+
+def test_without_a_readable_file_of_nights_they_come_from_their_runs(store):
+    nights = History(store).nights
+    store.history.mkdir()
+    assert History(store).nights == nights
+
+
+@pytest.mark.parametrize(
+    ("file", "was", "becomes"),
+    [
+        ("run.json", r'"run_id": "[^"]+"', '"run_id": ""'),
+        ("run.json", r'"run_id": "[^"]+"', '"run_id": "of_another"'),
+        ("run.json", r'"created_at": "[^"]+"', '"created_at": "\\""'),
+        ("comparison.json", r'"mean": [^,]+', '"mean": 0'),
+        ("comparison.json", r'"ci_low": [^,]+', '"ci_low": -1e308'),
+    ],
+)
+def test_a_run_with_impossible_contents_or_copied_from_another_is_no_night(store, file, was, becomes):
+    copy_of(store, "bad", "2026-12-24T02:30:00+00:00")
+    document = store.run("bad").path / file
+    document.write_text(re.sub(was, becomes, document.read_text()))
+    assert [night.run_id for night in History(store).nights] == ["run_v1"]
 
 
 def test_a_run_that_was_removed_drops_out_and_an_unfinished_one_is_no_night(store):

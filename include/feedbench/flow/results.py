@@ -31,7 +31,7 @@ def compare_run(store: Store, run_id: str, progress: Progress) -> dict[str, Any]
             evidence.append(read_evidence(folder, planned))
             advance(1)
     history = History(store)
-    comparison = _with_history(history, store.read_accepted(), run, compare(run, evidence, _xprof_reader(folder)))
+    comparison = _with_history(history, store, run, compare(run, evidence, _xprof_reader(folder)))
     folder.write_comparison(comparison)
     write_report(folder, run, comparison)
     history.add(night_of(run, comparison))
@@ -42,12 +42,21 @@ def compare_run(store: Store, run_id: str, progress: Progress) -> dict[str, Any]
     }
 
 
-def _with_history(history: History, accepted: Accepted, run: Run, comparison: Comparison) -> Comparison:
+def _with_history(history: History, store: Store, run: Run, comparison: Comparison) -> Comparison:
     """Held against the nights before."""
+    accepted, unread = _accepted(store)
     tonight = night_of(run, comparison)
     judged = judge(tonight, history.before(tonight), accepted, run.settings.min_effect)
-    warnings = (*comparison.warnings, *judged.suspicions)
+    warnings = (*comparison.warnings, *judged.suspicions, *unread)
     return comparison.model_copy(update={"history": judged.changes, "warnings": warnings})
+
+
+def _accepted(store: Store) -> tuple[Accepted, tuple[str, ...]]:
+    """What people took for good; nothing, with a warning, where that cannot be read: the report is due all the same."""
+    try:
+        return store.read_accepted(), ()
+    except InputError as error:
+        return Accepted(), (f"No regression counts as accepted, for acceptances could not be read: {error}.",)
 
 
 def write_report(folder: RunFolder, run: Run, comparison: Comparison) -> None:

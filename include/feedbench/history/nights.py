@@ -7,6 +7,8 @@ can be deleted at any time; it exists because a comparison.json is a thousand ti
 import hashlib
 import json
 import re
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from pydantic_core import from_json
 
@@ -22,8 +24,9 @@ from feedbench.records import (
     Run,
     VariantResult,
 )
+from feedbench.records.base import RUN_ID, TIME
 from feedbench.records.nights import HALF_WIDTH
-from feedbench.store import RunFolder, Store, write_bytes
+from feedbench.store import RunFolder, Store, read_bytes, write_bytes
 
 _DECIDE_STEP_TIME = (
     "photos", "validation_share", "seed", "shuffle_buffer", "trainable", "batch_size", "image_size", "mixed_precision",
@@ -33,7 +36,7 @@ be; how long and how often was measured only changes how sure one is."""
 RECALLED = 300
 """Nights that a new one may be held against: more than a series' memory, for other runs lie between its nights."""
 _HEAD = re.compile(
-    rb'\{"schema_version":%d,"run_id":"(?P<run_id>[^"]+)","created_at":"(?P<created_at>[^"]+)",' % SCHEMA_VERSION
+    rf'\{{"schema_version":{SCHEMA_VERSION},"run_id":"(?P<run_id>{RUN_ID})","created_at":"(?P<created_at>{TIME})",'.encode()
 )
 """How a line of today begins: enough to know whose it is, at a hundredth of the cost of reading all of it."""
 
@@ -54,25 +57,21 @@ class History:
 
     @property
     def nights(self) -> list[Night]:
-        return [self._night(run_id) for run_id in self._ordered()]
+        return self._nights(self._ordered())
 
     def latest(self, count: int) -> list[Night]:
-        return [self._night(run_id) for run_id in self._ordered()[-count:]]
+        return self._nights(self._ordered()[-count:])
 
     def of_series(self, series: str) -> list[Night]:
         """The nights of one series, each with the result of that series alone: a tenth of the objects and the time."""
-        wanted, found = series.encode(), []
-        for run_id in self._ordered():
-            if wanted in self._lines[run_id]:
-                content = from_json(self._lines[run_id])
-                content["results"] = {v: r for v, r in content["results"].items() if r["series"] == series}
-                found.append(Night.model_validate(content))
-        return [night for night in found if night.results]
+        wanted = [run_id for run_id in self._ordered() if series.encode() in self._lines[run_id]]
+        nights = (self._night(run_id, partial(_of_one, series)) for run_id in wanted)
+        return [night for night in nights if night and night.results]
 
     def before(self, tonight: Night) -> list[Night]:
         """The latest RECALLED nights before this one, whatever they are about."""
         earlier = [run_id for run_id in self._ordered() if self._key(run_id) < (tonight.created_at, tonight.run_id)]
-        return [self._night(run_id) for run_id in earlier[-RECALLED:]]
+        return self._nights(earlier[-RECALLED:])
 
     def add(self, night: Night) -> None:
         """Keep a night, in place of what was known of the same run, and with it all that had to be derived."""
@@ -85,8 +84,25 @@ class History:
     def _key(self, run_id: str) -> tuple[str, str]:
         return _HEAD.match(self._lines[run_id])["created_at"].decode(), run_id
 
-    def _night(self, run_id: str) -> Night:
-        return Night.model_validate_json(self._lines[run_id])
+    def _nights(self, run_ids: Sequence[str]) -> list[Night]:
+        return [night for run_id in run_ids if (night := self._night(run_id))]
+
+    def _night(self, run_id: str, parse: Callable[[bytes], Night] = Night.model_validate_json) -> Night | None:
+        """A line that is no night's after all is made anew from the run's folder; where that is none, it drops out."""
+        try:
+            return parse(self._lines[run_id])
+        except (ValueError, KeyError, TypeError, AttributeError):  # of JSON that is built like nothing known
+            del self._lines[run_id]
+        if (night := _derived(self._store.run(run_id))) is None:
+            return None
+        self._lines[run_id] = _line(night)
+        return parse(self._lines[run_id])
+
+
+def _of_one(series: str, line: bytes) -> Night:
+    content = from_json(line)
+    content["results"] = {v: r for v, r in content["results"].items() if r["series"] == series}
+    return Night.model_validate(content)
 
 
 def _line(night: Night) -> bytes:
@@ -155,18 +171,19 @@ def night_in(folder: RunFolder) -> Night:
 
 
 def _derived(folder: RunFolder) -> Night | None:
-    """None for a run that is not finished, or cannot be read."""
+    """None for a run that is not finished, cannot be read, has impossible numbers, or is a copy of another one."""
     try:
-        return night_in(folder)
-    except InputError:
+        night = night_in(folder)
+    except (InputError, ValueError):
         return None
+    return night if night.run_id == folder.run_id else None
 
 
 def _read(store: Store) -> dict[str, bytes]:
     """Lines by run; one that is not of today's schema, or cut off, is left out, and so made anew."""
     try:
-        lines = store.history.read_bytes().splitlines()
-    except FileNotFoundError:
+        lines = read_bytes(store.history).splitlines()
+    except InputError:
         return {}
     return {found["run_id"].decode(): line for line in lines if (found := _HEAD.match(line)) and line.endswith(b"}")}
 
