@@ -57,6 +57,8 @@ def seconds(value: float | None) -> str:
 
 
 def _significant(value: float) -> str:
+    if abs(value) >= 1e15:  # no measurement; its digits would fill the page
+        return f"{value:.0e}"
     if abs(value) >= 99.95:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"

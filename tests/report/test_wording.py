@@ -22,6 +22,10 @@ def test_a_difference_always_has_its_sign(value, text):
     assert units.signed_share(value) == text
 
 
+def test_no_number_fills_the_page():
+    assert [units.ms(value) for value in (1234.0, 1e14, 1e300)] == ["1,234", "100,000,000,000,000", "1e+300"]
+
+
 def test_intervals_keep_the_decimals_of_their_unit():
     assert wording.interval_ms(66.12, 101.4) == "[66.1 – 101]"
     assert wording.interval_times(Interval(value=1.4, ci_low=1.386, ci_high=1.5)) == "[1.39 – 1.50]"

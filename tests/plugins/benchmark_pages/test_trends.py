@@ -91,3 +91,13 @@ def test_who_may_only_read_is_shown_the_trend_of_runs_that_no_line_was_kept_of(t
         assert {line.nights for line in overview(Store(tmp_path))[0].lines} == {1}
     finally:
         tmp_path.chmod(0o755)
+
+
+@pytest.mark.parametrize("step_ms", [1e-6, 1e12])
+def test_the_pages_stand_at_the_limits_of_what_a_night_may_hold(tmp_path, step_ms):
+    store, one = Store(tmp_path), night(1, {"naive": step_ms})
+    widest = one.results["naive"].model_copy(update={"error": 1e100})
+    store.history.write_text(one.model_copy(update={"results": {"naive": widest}}).model_dump_json())
+    store.run(one.run_id).path.mkdir(parents=True)
+    assert overview(store)[0].lines[0].nights == 1
+    assert trend_page(store, "naive on sixteen").picture
