@@ -1,7 +1,7 @@
 """The command line: the verbs of a run without Airflow, and the parts by themselves. Each imports what it needs.
 
-Exit codes: 0 done, 1 a variant failed, was invalid or regressed (the report is written), 2 bad usage or settings
-(nothing was run), 3 unusable input.
+Exit codes: 0 done, 1 a variant failed, was invalid or regressed (the report is written), or nothing can be kept where
+the artefacts go, 2 bad usage or settings (nothing was run), 3 unusable input.
 """
 
 import argparse
