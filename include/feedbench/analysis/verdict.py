@@ -6,6 +6,10 @@ from feedbench.records import Comparison, VariantResult
 from feedbench.units import share, times
 
 _TELLING_LEAD = 0.05
+_NAMED = 3
+"""More names than that make no sentence; the table marks them all."""
+_UNSTEADY = 1.1
+"""Nothing is faster than the model alone, but in a minute in which the machine was."""
 
 
 def verdict_sentence(comparison: Comparison) -> str:
@@ -48,7 +52,8 @@ def _equals(ship: VariantResult, comparison: Comparison) -> str:
     if ahead:
         lead = ship.step_time_ms.mean / ahead.step_time_ms.mean
         maybe = f"; {ahead.name} was {times(lead)} as fast as it, which only more rounds can confirm"
-    return f", and nothing tried is certainly faster ({', '.join(others)} not distinguishable{maybe})"
+    which = ", ".join(others) if len(others) <= _NAMED else f"{len(others)} others"
+    return f", and nothing tried is certainly faster ({which} not distinguishable{maybe})"
 
 
 def _ahead(comparison: Comparison) -> VariantResult | None:
@@ -62,11 +67,10 @@ def _ahead(comparison: Comparison) -> VariantResult | None:
 def _limit(ship: VariantResult) -> str:
     au = ship.accelerator_utilisation
     if ship.verdict == "compute-bound" or (au is not None and au >= GOOD_UTILISATION):
-        return (
-            f"the accelerator is the limit now (utilisation {share(au)})"
-            if au is not None
-            else "the accelerator is the limit now"
-        )
+        used = "" if au is None else f" (utilisation {share(au)})"
+        if au is not None and au > _UNSTEADY:
+            used = f" (utilisation {share(au)}: the machine was faster then than when the model ran alone)"
+        return f"the accelerator is the limit now{used}"
     if ship.verdict == "not measured":
         return f"what limits it was not measured ({ship.verdict_reason})"
     stage = f", most of it in {ship.slowest_stage}" if ship.slowest_stage else ""
