@@ -137,7 +137,7 @@ def test_no_trial_outlives_its_parent_whatever_ends_that(photos, tmp_path, how):
         stderr=subprocess.DEVNULL,
         env={**os.environ, "FEEDBENCH_SCRATCH": str(tmp_path)},
         # A shell's background jobs, and so these tests in one, are deaf to Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert until(lambda: processes(mark), 90)
     time.sleep(2)
