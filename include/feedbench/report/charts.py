@@ -246,7 +246,7 @@ def _timeline(axes: Axes, top: float, row: TimelineRow) -> list[tuple[float, str
 
 @_figure.register
 def _night_by_night(series: NightByNight) -> Figure:
-    figure, nights = _canvas(340), range(len(series.dates))
+    figure, nights = _canvas(350), range(len(series.dates))
     axes = _axes(figure, 64, 34, WIDTH - 64 - 20, 250)
     axes.fill_between(nights, series.low_ms, series.high_ms, color=COLOUR["grid"], label="95 % within the night")
     dots = "o" if len(nights) <= 90 else ""
@@ -259,7 +259,8 @@ def _night_by_night(series: NightByNight) -> Figure:
         if level.first:
             axes.axvline(level.first - 0.5, color=COLOUR["muted"], linewidth=1, linestyle=(0, (4, 3)))
         if level.last - level.first >= 0.08 * len(nights):  # else there is no room; the table has it
-            axes.annotate(level.label, (level.first, 1), (4, 4), axes.get_xaxis_transform(), "offset points")
+            text = level.label if level.first else f"level {level.label}"
+            axes.annotate(text, (level.first, 1), (4, 4), axes.get_xaxis_transform(), "offset points")
     if series.marks:
         place = axes.get_xaxis_transform()
         axes.plot(series.marks, [0.02] * len(series.marks), "^", transform=place, color=COLOUR["wait"], label=MARK)
@@ -270,5 +271,5 @@ def _night_by_night(series: NightByNight) -> Figure:
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: series.dates[int(at)] if 0 <= at < len(nights) else ""))
     axes.set_ylabel("ms a step")
-    figure.legend(loc="lower left", bbox_to_anchor=(64 / WIDTH, 0), ncols=4)
+    figure.legend(loc="lower left", bbox_to_anchor=(64 / WIDTH, 10 / 350), ncols=4)
     return figure
