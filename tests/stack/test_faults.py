@@ -4,6 +4,7 @@ trial meets no leftovers of the one before.
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,9 +26,9 @@ def trial_in_training(stack: NativeStack, airflow: AirflowClient, run_id: str) -
     """Name and process of the run's trial that is taking steps now; waits until there is one."""
 
     def find():
-        running = [
-            name for name, state in airflow.states(run_id).items() if name.startswith("train[") and state == "running"
-        ]
+        # Until its own name is known, which happens at any moment, a task is called train[0].
+        states = airflow.states(run_id).items()
+        running = [name for name, state in states if re.match(r"train\[.+ #", name) and state == "running"]
         told = [line["event"] for name in running for line in airflow.log(run_id, name)]
         processes = stack.processes(TRIAL)
         return (running[0], processes[0]) if processes and any(line.startswith("training: ") for line in told) else None
