@@ -117,6 +117,7 @@ def _told(point: Point) -> tuple[str, str]:
 
 
 def _spark(values: Sequence[float]) -> str:
+    values = values if len(values) > 1 else [*values, *values]  # one night is a line, not a point that nobody sees
     middle, width = median(values), max(len(values) - 1, 1)
     half = max(max(values) - middle, middle - min(values), _FLAT / 2 * middle)
     return " ".join(

@@ -15,6 +15,7 @@ from pydantic_core import from_json
 from feedbench.errors import InputError
 from feedbench.records import (
     SCHEMA_VERSION,
+    Accelerator,
     Comparison,
     Machine,
     Night,
@@ -130,12 +131,17 @@ def night_of(run: Run, comparison: Comparison) -> Night:
 
 def _conditions(run: Run, comparison: Comparison) -> dict[str, str]:
     chosen = run.settings.model_dump(mode="json", include=set(_DECIDE_STEP_TIME))
-    on = comparison.accelerator
     return {name: str(value) for name, value in chosen.items()} | {
         "data": run.data.fingerprint,
         "method_version": str(run.method_version),
-        "accelerator": f"{on.kind} {on.name} {on.step_ms or ''}".strip() if on else "none",
+        "accelerator": _accelerator(comparison.accelerator),
     }
+
+
+def _accelerator(on: Accelerator | None) -> str:
+    if on is None:
+        return "none"
+    return f"emulated, {on.step_ms:g} ms a step" if on.kind == "emulated" else f"{on.kind} {on.name}"
 
 
 def _result(

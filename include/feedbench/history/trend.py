@@ -89,4 +89,11 @@ class Trends:
 
 def _words(machine: Machine) -> str:
     """All that tells one machine class from another."""
-    return ", ".join((machine.cpu_model, f"{machine.cores} cores", mb(machine.memory_mb), *machine.gpus))
+    return ", ".join(
+        (
+            machine.cpu_model,
+            f"{machine.cores} core{'' if machine.cores == 1 else 's'}",
+            mb(machine.memory_mb),
+            *machine.gpus,
+        )
+    )
