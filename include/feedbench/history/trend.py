@@ -89,11 +89,5 @@ class Trends:
 
 def _words(machine: Machine) -> str:
     """All that tells one machine class from another."""
-    return ", ".join(
-        (
-            machine.cpu_model,
-            f"{machine.cores} core{'' if machine.cores == 1 else 's'}",
-            mb(machine.memory_mb),
-            *machine.gpus,
-        )
-    )
+    cores = "1 core" if machine.cores == 1 else f"{machine.cores} cores"
+    return ", ".join((machine.cpu_model, cores, mb(machine.memory_mb), *machine.gpus))
