@@ -29,7 +29,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from benchmark_pages.headers import SafeHeaders
 from benchmark_pages.listing import ACTIVE, Known, Row, run_row, runs_page
 from benchmark_pages.pages import notice, page, report_page
-from benchmark_pages.trends import SPARK_HEIGHT, SPARK_NIGHTS, SPARK_WIDTH, overview, trend_page
+from benchmark_pages.trends import RECALLED, SPARK_HEIGHT, SPARK_NIGHTS, SPARK_WIDTH, overview, trend_page
 from feedbench.store import RunFolder, Store
 
 DAG_ID = "input_pipeline_benchmark"
@@ -98,7 +98,9 @@ def file(request: Request, run_id: RunId, name: str):
 
 @site.api_route("/trends", **READ, dependencies=[may_read_reports])
 def trends(request: Request):
-    sizes = {"spark_nights": SPARK_NIGHTS, "spark_width": SPARK_WIDTH, "spark_height": SPARK_HEIGHT}
+    sizes = {
+        "spark_nights": SPARK_NIGHTS, "spark_width": SPARK_WIDTH, "spark_height": SPARK_HEIGHT, "recalled": RECALLED
+    }  # fmt: skip
     return page(request, "trends.html.j2", groups=overview(Store()), **sizes)
 
 

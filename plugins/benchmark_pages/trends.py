@@ -40,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Group:
-    """Series that differ in nothing but the variant."""
+    """Series that differ in nothing but the variant and its steps."""
 
     title: str
     conditions: str

@@ -40,8 +40,7 @@ is wild all over is then known to be wild, whatever was thought of its first nig
 PRIOR_DEVIATION = 0.012
 PRIOR_NIGHTS = 4
 LEAST = 0.03
-"""A share. Machines drift by two per cent within months, and a slower level that is told once is told until it is gone:
-with 2 % here, most false alarms are a few series that crept away."""
+"""A share: what is smaller is left to drift, which moves a machine by two per cent within months."""
 STEP = 5
 """Nights before and after a step that tell it from drift."""
 ENORMOUS = math.log(1.3)
@@ -104,8 +103,7 @@ def levels(values: Sequence[float], min_effect: float = 0.02) -> tuple[int, ...]
     a bad night counts as different, however bad it is. Chosen over the L1 step fit that airspeed velocity uses, on one
     seed of history_simulation.py (120 series, 60 for L1): 0.01 to 0.03 false steps in 100 nights at neighbouring
     penalties against 0.04 to 0.32, 98 % of 5 % changes placed to within two nights against 97 to 100 %, in 1.3 ms
-    against 311 to 375. With the penalty in use `make history-test`
-    counts both again.
+    against 311 to 375. `make history-test` counts the first two again, with the penalty in use.
     """
     if len(values) < 2 * _SHORTEST:
         return ()

@@ -31,6 +31,6 @@ def _answering(root: str | None) -> Iterator[None]:
         yield
     except FeedbenchError:
         raise
-    except Exception as error:
+    except Exception as error:  # each object store's client has errors of its own, of no common kind
         reason = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
         raise OutputError(f"artefacts at {root!r}: {reason}; use a folder or a bucket that can be reached") from error
