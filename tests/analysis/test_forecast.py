@@ -9,6 +9,7 @@ from feedbench.records import OperatorRates, Profile, Stage
 BASE = Costs(
     model_ms=45, map_ms=20, parallel_map_ms=12, order_ms=1, batch_ms=4, memory_cache_ms=0.1, file_cache_ms=8,
     uint8_batch_ms=1, to_float_ms=2, cores=2, model_work_ms=0, ready_share=2 / 32,
+    alone=(18, 10, 3),
 )  # fmt: skip
 NAIVE = ("TensorSlice", "Map", "Shuffle", "ForeverRepeat", "BatchV2")
 PARALLEL = ("TensorSlice", "ParallelMapV2", "Shuffle", "ForeverRepeat", "BatchV2")
@@ -58,9 +59,26 @@ def test_a_parallel_map_is_ahead_by_its_threads_and_no_longer_than_it_is_left_al
 
 
 def test_a_model_that_works_on_the_cores_takes_them_from_the_input():
-    """An emulated 3 ms step that costs 9 ms of a core besides: (25 + 9) / 2 where the input alone needs 16.25."""
-    emulated = Costs(**{**vars(BASE), "model_ms": 12, "model_work_ms": 9})
-    assert forecast_ms((*PARALLEL, "Prefetch"), emulated) == pytest.approx(17)
+    """An emulated 3 ms step that costs 30 ms of a core besides: (25 + 30) / 2, where one thread of input needs 25."""
+    emulated = Costs(**{**vars(BASE), "model_ms": 12, "model_work_ms": 30})
+    assert forecast_ms((*NAIVE, "Prefetch"), emulated) == pytest.approx(27.5)
+
+
+def test_a_parallel_map_waits_for_the_core_that_the_model_takes():
+    """In order and two photos ahead, it stands still for 9 ms of the model's work: 16.25 + 9; never longer than both in
+    turn; and not at all where the model works elsewhere or one thread decodes, the other core being free.
+    """
+    beside = Costs(**{**vars(BASE), "model_ms": 12, "model_work_ms": 9})
+    assert forecast_ms((*PARALLEL, "Prefetch"), beside) == pytest.approx(25.25)
+    assert forecast_ms((*NAIVE, "Prefetch"), beside) == pytest.approx(25)
+    on_cpu = Costs(**{**vars(BASE), "model_ms": 12, "model_work_ms": 2 * 12})
+    assert forecast_ms((*PARALLEL, "Prefetch"), on_cpu) == pytest.approx(16.25 + 12)
+
+
+def test_a_shuffle_buffer_that_is_never_emptied_costs_what_its_operators_cost_alone():
+    """TensorFlow fuses it with the repeat: 10 + 1 + 3 less two photos of 32 in 10 ms; the written one has 16.25."""
+    fast = Costs(**{**vars(BASE), "model_ms": 5})
+    assert forecast_ms(rewritten(NAIVE), fast) == pytest.approx(10 + 1 + 3 - 10 / 16)
 
 
 def test_an_operator_of_unknown_cost_gives_no_forecast():
@@ -68,7 +86,7 @@ def test_an_operator_of_unknown_cost_gives_no_forecast():
 
 
 def test_what_tensorflow_makes_of_the_naive_chain():
-    assert rewritten(NAIVE) == (*PARALLEL, "Prefetch")
+    assert rewritten(NAIVE) == ("TensorSlice", "ParallelMapV2", "ShuffleAndRepeat", "BatchV2", "Prefetch")
 
 
 def test_the_baselines_costs_add_up_to_what_was_measured():
@@ -84,6 +102,7 @@ def test_the_baselines_costs_add_up_to_what_was_measured():
     found = costs(Profile(file="x", status="ok", stages=stages), rates, 25.0, 45.0, 0.0, 32, 2)
     assert (found.model_ms, found.map_ms, found.batch_ms) == pytest.approx((45, 20, 5))
     assert found.parallel_map_ms == pytest.approx(20 / 1.5)  # as much faster as the rates say
+    assert found.alone == pytest.approx((0.6 * 32, 0.4 * 32, 4))  # 32 photos and a batch, as the rates say
     assert forecast_ms(NAIVE, found) == pytest.approx(70)
 
 

@@ -12,7 +12,12 @@ The model's part is what the baseline's step takes beyond its input. Its own wor
 what an emulated step takes beyond its sleep, and none on a GPU.
 
 A parallel map over photos is fast, but hardly ahead: it holds as many results as it has threads, a part of a batch,
-while the photos before are put together or trained on. That part alone is saved.
+while the photos before are put together or trained on. That part alone is saved. Being in order and hardly ahead, it
+also waits for the thread whose core the model takes: the model's own work is added to its segment.
+
+A shuffle buffer that is emptied at the end of every pass gives its memory back and asks for it again, which the
+baseline's costs contain. TensorFlow's rewriting fuses it with the repeat and never empties it: there the operators cost
+what they cost alone.
 
 Limits: caches are warm; a prefetch buffer is as long as it has to be; a machine that slows under load, or memory that
 is short, is not in it.
@@ -44,14 +49,23 @@ class Costs:
     uint8_batch_ms: float
     to_float_ms: float
     """A batch cast on all cores, several batches at once, wall time."""
+    alone: tuple[float, float, float]
+    """`map_ms`, `parallel_map_ms` and `batch_ms` with no shuffle buffer between them that is emptied and refilled."""
     cores: int
+
+    def undrained(self) -> "Costs":
+        """With a shuffle buffer that is never emptied."""
+        map_ms, parallel_map_ms, batch_ms = self.alone
+        return replace(self, map_ms=map_ms, parallel_map_ms=parallel_map_ms, batch_ms=batch_ms)
 
     def on(self, cores: int) -> "Costs":
         """The same on another number of cores: what uses all of them scales perfectly, the model stays as it is."""
         faster = self.cores / cores
+        map_ms, parallel_map_ms, batch_ms = self.alone
         return replace(
             self,
             cores=cores,
+            alone=(map_ms, parallel_map_ms * faster, batch_ms),
             parallel_map_ms=self.parallel_map_ms * faster,
             ready_share=min(self.ready_share / faster, 1.0),
             to_float_ms=self.to_float_ms * faster,
@@ -79,11 +93,13 @@ def costs(
     # Rates taken alone are a little too good; the baseline's own batch says by how much a batch is dearer in earnest.
     in_earnest = max(batch_ms / rates.batch_ms, 1.0) if rates.batch_ms else 1.0
     speed_up = rates.map_ms / rates.parallel_map_ms if rates.parallel_map_ms else 1.0
+    speed_up = min(max(speed_up, 1.0), cores)
+    map_alone_ms = min(rates.map_ms * batch_size, map_ms)
     return Costs(
         model_ms=model_ms,
         model_work_ms=model_work_ms,
         map_ms=map_ms,
-        parallel_map_ms=map_ms / min(max(speed_up, 1.0), cores),
+        parallel_map_ms=map_ms / speed_up,
         ready_share=min(cores / batch_size, 1.0),
         order_ms=max(input_ms - map_ms - batch_ms, 0.0),
         batch_ms=batch_ms,
@@ -91,6 +107,7 @@ def costs(
         file_cache_ms=rates.file_cache_ms * batch_size,
         uint8_batch_ms=rates.uint8_batch_ms * in_earnest,
         to_float_ms=rates.to_float_ms,
+        alone=(map_alone_ms, map_alone_ms / speed_up, min(rates.batch_ms, batch_ms)),
         cores=cores,
     )
 
@@ -99,6 +116,8 @@ def forecast_ms(operators: Sequence[str], costs: Costs) -> float | None:
     """Step time of a chain of operators from source to sink, warm; None for an operator whose cost is not known."""
     if not operators:
         return None
+    if "ShuffleAndRepeat" in operators:
+        costs = costs.undrained()
     chain = _Chain()
     bytes_cached = _casts_after_batch(operators)
     for position, operator in enumerate(operators):
@@ -115,7 +134,8 @@ def forecast_ms(operators: Sequence[str], costs: Costs) -> float | None:
         elif operator == "ParallelMapV2":
             chain.does(costs.parallel_map_ms, work_ms=costs.map_ms)
             chain.ready_ms = costs.parallel_map_ms * costs.ready_share
-        elif operator == "Shuffle":
+            chain.taken_ms = min(costs.model_work_ms, costs.model_ms)
+        elif operator in ("Shuffle", "ShuffleAndRepeat"):
             chain.waits_while_it_does(costs.order_ms)
         elif operator == "BatchV2":
             chain.waits_while_it_does(costs.uint8_batch_ms if bytes_cached else costs.batch_ms)
@@ -132,8 +152,9 @@ def runs_ahead(operators: Sequence[str]) -> bool:
 
 
 def rewritten(operators: Sequence[str]) -> tuple[str, ...]:
-    """What TensorFlow's default optimizations make of a chain: parallel maps, a prefetch at the end."""
-    ahead = tuple("ParallelMapV2" if operator == "Map" else operator for operator in operators)
+    """What TensorFlow's default optimizations make of a chain: parallel maps, one shuffle, a prefetch at the end."""
+    fused = " ".join(operators).replace("Shuffle ForeverRepeat", "ShuffleAndRepeat").split()
+    ahead = tuple("ParallelMapV2" if operator == "Map" else operator for operator in fused)
     return ahead if ahead[-1] == "Prefetch" else (*ahead, "Prefetch")
 
 
@@ -143,8 +164,8 @@ class _Chain:
     def __init__(self) -> None:
         self.before: list[float] = []
         self.here = self.work = 0.0
-        self.ready_ms = 0.0
-        """Of this segment's parallel map, what can be done before it is asked for."""
+        self.ready_ms = self.taken_ms = 0.0
+        """Of this segment's parallel map, what can be done before it is asked for; what a model beside it takes."""
         self.idle_ms = 0.0
         """While that map is asked for nothing."""
 
@@ -158,8 +179,8 @@ class _Chain:
         self.idle_ms += ms
 
     def runs_ahead(self) -> None:
-        self.before.append(self.here - min(self.ready_ms, self.idle_ms))
-        self.here = self.ready_ms = self.idle_ms = 0.0
+        self.before.append(self.here - min(self.ready_ms, self.idle_ms) + self.taken_ms)
+        self.here = self.ready_ms = self.taken_ms = self.idle_ms = 0.0
 
     def step_ms(self, ahead: bool, costs: Costs) -> float:
         idle_ms = self.idle_ms if ahead else self.idle_ms + costs.model_ms
