@@ -49,6 +49,7 @@ perf: $(VENV)/.dev ## the project's own performance: ratios, measured side by si
 	@$(BIN)/python perf/inspect_perf.py
 	@$(BIN)/python perf/pipeline_perf.py
 	@$(BIN)/python perf/history_perf.py
+	@$(BIN)/python perf/airflow_perf.py
 
 proto: $(VENV)/.dev ## generate trace/xplane_pb2.py from xplane.proto
 	@$(BIN)/python -m grpc_tools.protoc -I include --python_out=include include/feedbench/trace/xplane.proto

@@ -29,18 +29,33 @@ def screen():
 
 
 def test_a_line_tells_amount_rate_and_time_left(clock, screen):
-    """1,000 of 3,000 photos after 10 s are 100 a second: 20 s are left."""
+    """900 photos in the 9 s since the first 100 are 100 a second; 2,000 more take 20 s."""
     lines = Lines(screen, clock)
     lines.start("index", 3000, "photos")
-    clock.now_s += 10
-    lines.advance(1000)
+    clock.now_s += 1
+    lines.advance(100)
+    clock.now_s += 9
+    lines.advance(900)
     assert screen.getvalue().splitlines()[-1] == "index: 1,000 of 3,000 photos, 100 photos/s, 20 s left"
+
+
+def test_a_first_step_that_compiles_the_model_says_nothing_about_the_others(clock, screen):
+    """The first takes 60 s, so for a minute nothing is known; then 10 in 5 s are 2 a second, and 39 are left."""
+    lines = Lines(screen, clock, every_s=0)
+    lines.start("training", 50, "steps")
+    clock.now_s += 60
+    lines.advance(1)
+    assert screen.getvalue().splitlines()[-1] == "training: 1 of 50 steps"
+    clock.now_s += 5
+    lines.advance(10)
+    assert screen.getvalue().splitlines()[-1] == "training: 11 of 50 steps, 2.0 steps/s, 20 s left"
 
 
 def test_the_rate_of_a_resumed_download_does_not_count_what_was_there_before(clock, screen):
     """100 of 200 MB were there; 50 more in 10 s are 5 MB/s, not 15."""
     lines = Lines(screen, clock)
     lines.start("download", 200_000_000, BYTES, already=100_000_000)
+    lines.advance(0)
     clock.now_s += 10
     lines.advance(50_000_000)
     assert screen.getvalue().splitlines()[-1] == "download: 150 MB of 200 MB, 5.00 MB/s, 10 s left"
@@ -60,9 +75,10 @@ def test_lines_are_no_flood(clock, screen):
 def test_an_unknown_total_promises_no_end(clock, screen):
     lines = Lines(screen, clock, every_s=0)
     lines.start("unpack", None, "files")
+    lines.advance(1)
     clock.now_s += 2
     lines.advance(5)
-    assert screen.getvalue().splitlines()[-1] == "unpack: 5 files, 2.5 files/s"
+    assert screen.getvalue().splitlines()[-1] == "unpack: 6 files, 2.5 files/s"
 
 
 def test_work_that_fails_is_ended_all_the_same(clock, screen):

@@ -58,14 +58,16 @@ def _drop_output() -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from feedbench.flow.checks import check
+    from feedbench.flow.reach import reached
+
+    store, settings = reached(options.out), check(_given(options))  # told before the rest is loaded, which takes seconds
+
     from feedbench.flow.gate import gate
     from feedbench.flow.preparation import download, index, plan
-    from feedbench.flow.reach import reached
     from feedbench.flow.results import compare_run
     from feedbench.flow.trials import train
     from feedbench.progress import progress_for
 
-    store, settings = reached(options.out), check(_given(options))
     run_id, progress = _new_run_id(), progress_for(sys.stderr)
     fetched = download(store, settings, progress)
     index(store, run_id, settings, fetched, progress)

@@ -57,14 +57,21 @@ class _Work:
 
     def __init__(self, what: str, total: int | None, unit: str, already: int, now: float) -> None:
         self.what, self.total, self.unit = what, total, unit
-        self.already = self.count = already
+        self.count = already
         self.started_s = now
+        self._first: tuple[int, float] | None = None
+        """Count and time at the first advance. Rate and time left are of what came after: a first training step
+        compiles the model, and says nothing about the others."""
+
+    def advance(self, n: int, now: float) -> None:
+        self.count += n
+        self._first = self._first or (self.count, now)
 
     def state(self, now: float) -> str:
         """`1,200 of 3,670 photos, 1,530 photos/s, 2 s left`, as much of it as is known."""
-        elapsed_s = now - self.started_s
-        fresh = self.count - self.already
         parts = [self._amount()]
+        count, since_s = self._first or (self.count, now)
+        fresh, elapsed_s = self.count - count, now - since_s
         if fresh and elapsed_s > 0:
             parts.append(self._speed(fresh / elapsed_s))
             if self.total is not None and self.count < self.total:
@@ -108,7 +115,7 @@ class Lines:
     def advance(self, n: int = 1) -> None:
         if self._work is None:
             return
-        self._work.count += n
+        self._work.advance(n, self._clock())
         if self._clock() - self._said_s >= self._every_s:
             self._say(self._work.state(self._clock()))
 
@@ -144,7 +151,7 @@ class Bar:
     def advance(self, n: int = 1) -> None:
         if self._work is None:
             return
-        self._work.count += n
+        self._work.advance(n, self._clock())
         self._bar.update(self._task, advance=n, state=self._work.state(self._clock()))
 
     def note(self, text: str) -> None:

@@ -11,12 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import compose
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "stack"))
-
-import compose  # noqa: E402
 
 SECRETS = {name: f"secret-of-{name}" for name in compose.read_env(ROOT / ".env.example")}
 SERVICES = compose.services(SECRETS)

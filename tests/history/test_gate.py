@@ -1,8 +1,6 @@
 """The verbs of a run over several nights: compare tells what changed, the gate is red, a person accepts."""
 
 import io
-import runpy
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +11,7 @@ from feedbench.flow.gate import gate
 from feedbench.flow.results import compare_run
 from feedbench.progress import Lines
 from feedbench.store import Store
-
-Planted = runpy.run_path(str(Path(__file__).parents[1] / "analysis" / "conftest.py"))["Planted"]
+from planted.trials import Planted
 
 
 class Nights:

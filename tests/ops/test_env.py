@@ -2,15 +2,12 @@
 
 import base64
 import stat
-import sys
 from pathlib import Path
 
+import env
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "ops"))
-
-import env  # noqa: E402
 
 
 @pytest.fixture

@@ -15,11 +15,9 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+import ui as ui_script
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "ops"))
-
-import ui as ui_script  # noqa: E402
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
 READY_S = 180

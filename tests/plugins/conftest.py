@@ -13,11 +13,9 @@ from pathlib import Path
 import pytest
 
 from feedbench.store import Store
+from planted.run_folders import BROKEN, DAG_ID, FINISHED, LINKED, PROFILE, RUNNING, SECRET, finish, plan
 
 PROJECT = Path(__file__).parents[2]
-sys.path[:0] = [str(PROJECT / "plugins"), str(Path(__file__).parent)]
-
-from run_folders import BROKEN, DAG_ID, FINISHED, LINKED, PROFILE, RUNNING, SECRET, finish, plan  # noqa: E402
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from aiosmtpd.controller import Controller
-from run_folders import FINISHED, finish
 
 from benchmark_notice import ARGUMENTS, CLASS, notice_of, on_failure
+from planted.run_folders import FINISHED, finish
 
 pytestmark = pytest.mark.airflow
 SMTP = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"

@@ -10,7 +10,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from run_folders import BROKEN, DAG_ID, FINISHED, INSIDE, LINKED, PROFILE, QUEUED, RUNNING, SECRET, SERIES
+
+from planted.run_folders import BROKEN, DAG_ID, FINISHED, INSIDE, LINKED, PROFILE, QUEUED, RUNNING, SECRET, SERIES
 
 pytestmark = pytest.mark.airflow
 

@@ -12,20 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from airflow_client import AirflowClient
+from artifacts import Watcher
+from compose import read_env
+from inbox import Inbox, open_inbox
+from native import NativeStack, free_port, missing, wait_for
+from screens import chromium, open_page
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(ROOT / "ops")]
+from feedbench.store import Store
 
-from airflow_client import AirflowClient  # noqa: E402
-from artifacts import Watcher  # noqa: E402
-from compose import read_env  # noqa: E402
-from inbox import Inbox, open_inbox  # noqa: E402
-from native import NativeStack, free_port, missing, wait_for  # noqa: E402
-from screens import chromium, open_page  # noqa: E402
-
-from feedbench.store import Store  # noqa: E402
-
+ROOT = Path(__file__).parents[2]
 LOGS = ROOT / "build" / "stack-logs"
 BUCKET = "s3://benchmarks/nightly"
 

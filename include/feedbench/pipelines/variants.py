@@ -9,12 +9,14 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from feedbench.config import A_A_TWIN, BASELINE, CEILING
 from feedbench.errors import SettingsError, nearest
 from feedbench.pipelines.steps import AUTO, Batch, Cache, Decode, Prefetch, Repeat, Shuffle, Step, ToFloat
-from feedbench.records import VariantSpec
+
+if TYPE_CHECKING:
+    from feedbench.records import VariantSpec
 
 SOURCE_OPERATOR = "TensorSlice"
 _NAME_LENGTH = 60
@@ -51,7 +53,9 @@ class Variant:
             return self.written
         return self.written[self.written.index(self.cache.operators[0]) :]
 
-    def spec(self) -> VariantSpec:
+    def spec(self) -> "VariantSpec":
+        from feedbench.records import VariantSpec  # the DAG's file wants names alone, and is read every few seconds
+
         return VariantSpec(
             name=self.name,
             why=self.why,

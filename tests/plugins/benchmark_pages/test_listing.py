@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from run_folders import FINISHED, finish, plan
 
 from benchmark_pages.listing import PAGE_SIZE, Known, began, run_row, runs_page
 from feedbench.store import Store
+from planted.run_folders import FINISHED, finish, plan
 
 Request = pytest.importorskip("fastapi").Request
 page = pytest.importorskip("benchmark_pages.pages").page

@@ -4,10 +4,10 @@ import logging
 import socket
 
 import pytest
-from run_folders import FINISHED, INSIDE, PROFILE, finish, plan
 
 from benchmark_pages.listing import PAGE_SIZE, runs_page
 from feedbench.store import Store
+from planted.run_folders import FINISHED, INSIDE, PROFILE, finish, plan
 
 s3fs = pytest.importorskip("s3fs")
 server = pytest.importorskip("moto.server")

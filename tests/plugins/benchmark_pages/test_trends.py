@@ -1,7 +1,6 @@
 """What the pages about many nights say, without Airflow: thirty nights of two variants, one slower from the 21st."""
 
 import re
-import runpy
 import shutil
 from pathlib import Path
 
@@ -9,9 +8,9 @@ import pytest
 
 from benchmark_pages.trends import SPARK_HEIGHT, SPARK_WIDTH, overview, trend_page
 from feedbench.store import Store
+from planted.nights import night
 
 TESTS = Path(__file__).parents[2]
-night = runpy.run_path(str(TESTS / "history" / "conftest.py"))["night"]
 
 
 @pytest.fixture

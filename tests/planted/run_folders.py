@@ -1,12 +1,9 @@
 """Run folders as real runs leave them."""
 
-import runpy
-from pathlib import Path
-
 from feedbench.history.nights import night_of
 from feedbench.records import RunSummary
+from planted import comparisons
 
-BUILD = runpy.run_path(str(Path(__file__).parents[1] / "report" / "conftest.py"))
 DAG_ID = "input_pipeline_benchmark"
 FINISHED = "scheduled__2026-03-04T02:30:00+00:00"
 RUNNING = "manual__2026-03-05T09:00:00+00:00"
@@ -19,13 +16,13 @@ INSIDE = b"what only a reader may see"
 
 
 def comparison_of(run_id, **changes):
-    return BUILD["comparison_of"](*BUILD["healthy_variants"](), run_id=run_id, **changes)
+    return comparisons.comparison_of(*comparisons.healthy_variants(), run_id=run_id, **changes)
 
 
 def finish(store, run_id, **changes):
     """A run folder with all that a finished run leaves."""
     folder, comparison = store.run(run_id), comparison_of(run_id, **changes)
-    run = BUILD["run_of"](comparison)
+    run = comparisons.run_of(comparison)
     folder.write_run(run)
     folder.write_comparison(comparison)
     folder.write_summary(RunSummary.of(run, comparison))
@@ -40,8 +37,8 @@ def finish(store, run_id, **changes):
 
 def plan(store, run_id):
     """A run folder as it is while the first trial runs."""
-    store.run(run_id).write_run(BUILD["run_of"](comparison_of(run_id)))
+    store.run(run_id).write_run(comparisons.run_of(comparison_of(run_id)))
 
 
 _COMPARISON = comparison_of(FINISHED)
-SERIES = night_of(BUILD["run_of"](_COMPARISON), _COMPARISON).results["prefetch"].series
+SERIES = night_of(comparisons.run_of(_COMPARISON), _COMPARISON).results["prefetch"].series
