@@ -71,15 +71,17 @@ def _run(options: argparse.Namespace) -> int:
     run_id, progress = _new_run_id(), progress_for(sys.stderr)
     fetched = download(store, settings, progress)
     index(store, run_id, settings, fetched, progress)
-    trials = plan(store, run_id, settings, fetched)
+    trials, folder = plan(store, run_id, settings, fetched), store.run(run_id)
     for number, planned in enumerate(trials, 1):
         progress.note(f"trial {number} of {len(trials)}: {planned['variant']} #{planned['round']}")
         try:
             train(store, run_id, planned, progress)
         except TrialFailed as error:
             progress.note(f"failed: {error}")
+        except KeyboardInterrupt:
+            progress.note(f"what was measured until now is kept: `feedbench report {folder.path}` makes a report of it")
+            raise
     compare_run(store, run_id, progress)
-    folder = store.run(run_id)
     _show(folder, folder.read_comparison(), options.json)
     gate(store, run_id)
     return 0

@@ -134,7 +134,8 @@ def test_no_trial_outlives_its_parent_whatever_ends_that(photos, tmp_path, how):
     mark = str(out).encode()
     parent = subprocess.Popen(
         command,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "FEEDBENCH_SCRATCH": str(tmp_path)},
         # A shell's background jobs, and so these tests in one, are deaf to Ctrl-C.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
@@ -143,4 +144,6 @@ def test_no_trial_outlives_its_parent_whatever_ends_that(photos, tmp_path, how):
     time.sleep(2)
     parent.send_signal(how)
     assert until(lambda: not processes(mark), 20)
-    assert parent.wait(20) != 0
+    _, told = parent.communicate(timeout=20)
+    assert parent.returncode != 0
+    assert (f"`feedbench report {out}/runs/cli__" in told) == (how == signal.SIGINT)
