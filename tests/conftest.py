@@ -1,12 +1,15 @@
 """A few small photos, and variants that misbehave, from a module of a user's own."""
 
 import os
+import socket
 import textwrap
 
 import numpy as np
 import pytest
 from hypothesis import settings
 from PIL import Image
+
+from feedbench.store import Store
 
 # Anew at random on a person's machine; in CI the same examples every time, so that red is about the change.
 settings.register_profile("ci", derandomize=True)
@@ -67,3 +70,34 @@ def misbehaved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("modules")
     (folder / "misbehaved.py").write_text(textwrap.dedent(MISBEHAVED).replace('"raise":', '"raise_":'))
     return folder
+
+
+@pytest.fixture(scope="session")
+def object_store():
+    """A server that speaks S3's own protocol, with a bucket `nights`; one a session, for s3fs keeps its connections."""
+    s3fs, server = pytest.importorskip("s3fs"), pytest.importorskip("moto.server")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    s3 = server.ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
+    s3.start()
+    given = {"ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "x", "DEFAULT_REGION": "us-east-1"}
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in (given | {"ENDPOINT_URL": f"http://127.0.0.1:{port}"}).items():
+            environment.setenv(f"AWS_{name}", value)
+        s3fs.S3FileSystem.clear_instance_cache()
+        Store("s3://nights").root.fs.mkdir("nights")
+        yield "s3://nights"
+    s3fs.S3FileSystem.clear_instance_cache()
+    s3.stop()
+
+
+@pytest.fixture
+def bucket(object_store, tmp_path):
+    """A store of the test's own on that server."""
+    return Store(f"{object_store}/{tmp_path.name}")
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def anywhere(request, tmp_path):
+    """A store on disk, and one on the server."""
+    return Store(tmp_path) if request.param == "folder" else request.getfixturevalue("bucket")

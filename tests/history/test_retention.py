@@ -1,13 +1,12 @@
 """Profiles of old runs go; everything else stays."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from feedbench.errors import SettingsError
 from feedbench.history.retention import pin, prune
-from feedbench.store import Store
+from feedbench.store import upload, write_bytes
 
 RUN_V1 = Path(__file__).parents[1] / "golden" / "run_v1"
 PROFILE = "trials/naive/1/train/plugins/profile/2026_06_01/worker.xplane.pb"
@@ -15,19 +14,18 @@ MB = 1_000_000
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(anywhere):
     """Runs n1 (oldest) to n4, each with a profile of 2 MB, and one that is not finished."""
-    store = Store(tmp_path)
+    store = anywhere
     for n in (1, 2, 3, 4):
         folder = store.run(f"n{n}")
-        shutil.copytree(RUN_V1, folder.path)
+        upload(RUN_V1, folder.path, last="comparison.json")
         run = folder.read_run().model_copy(update={"run_id": f"n{n}", "created_at": f"2026-06-0{n}T02:30:00+00:00"})
         folder.write_run(run)
         folder.report_html.write_bytes(b"report")
-    shutil.copytree(RUN_V1, store.run("going_on").path)
+    upload(RUN_V1, store.run("going_on").path, last="comparison.json")
     for folder in store.runs():
-        (folder.path / PROFILE).parent.mkdir(parents=True)
-        (folder.path / PROFILE).write_bytes(b"x" * 2 * MB)
+        write_bytes(folder.path / PROFILE, b"x" * 2 * MB)
     return store
 
 

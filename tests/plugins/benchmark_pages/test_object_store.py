@@ -1,16 +1,12 @@
 """The list and the files over S3's own protocol: the same as over a folder, in a number of requests that is bounded."""
 
 import logging
-import socket
 
 import pytest
 
 from benchmark_pages.listing import PAGE_SIZE, runs_page
 from feedbench.store import Store
 from planted.run_folders import FINISHED, INSIDE, PROFILE, finish, plan
-
-s3fs = pytest.importorskip("s3fs")
-server = pytest.importorskip("moto.server")
 
 
 class Counter(logging.Handler):
@@ -33,30 +29,6 @@ def requests():
     yield counter.lines
     logger.removeHandler(counter)
     logger.setLevel(level)
-
-
-@pytest.fixture(scope="module")
-def endpoint():
-    """One server for the module: s3fs keeps its connections for the life of the process."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    s3 = server.ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
-    s3.start()
-    given = {"ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "x", "DEFAULT_REGION": "us-east-1"}
-    with pytest.MonkeyPatch.context() as environment:
-        for name, value in (given | {"ENDPOINT_URL": f"http://127.0.0.1:{port}"}).items():
-            environment.setenv(f"AWS_{name}", value)
-        s3fs.S3FileSystem.clear_instance_cache()
-        Store("s3://nights").root.fs.mkdir("nights")
-        yield
-    s3fs.S3FileSystem.clear_instance_cache()
-    s3.stop()
-
-
-@pytest.fixture
-def bucket(endpoint, tmp_path):
-    """A store of the test's own."""
-    return Store(f"s3://nights/{tmp_path.name}")
 
 
 def test_the_list_is_that_of_a_folder(bucket, store):
