@@ -40,12 +40,12 @@ history-test: $(VENV)/.dev ## false alarms and detections of the nightly judgeme
 env: ## write .env for docker-compose.yaml, with random secrets
 	@$(PYTHON) ops/env.py
 
-lint: $(VENV)/.dev ## static checks: style, layers, documents
+lint: $(VENV)/.dev ## static checks: style and layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
 
-perf: $(VENV)/.dev ## the project's own performance: ratios, measured side by side in one run
+perf: $(VENV)/.dev ## the project's own performance; ratios, side by side in one run, where there is a rival
 	@$(BIN)/python perf/inspect_perf.py
 	@$(BIN)/python perf/pipeline_perf.py
 	@$(BIN)/python perf/history_perf.py

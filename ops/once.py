@@ -51,14 +51,14 @@ def _params(conf: str) -> dict | None:
 
     try:
         own = json.loads(conf)
+    except json.JSONDecodeError:
+        own = None
+    try:
         if not isinstance(own, dict):
             raise SettingsError(f'CONF={conf}: not a JSON object; for example CONF=\'{{"source": "my/photos"}}\'')
         check({**EMBEDDED, **own})
-    except (json.JSONDecodeError, SettingsError) as error:
-        print(
-            f"feedbench: {error if isinstance(error, SettingsError) else f'CONF={conf}: not JSON ({error})'}",
-            file=sys.stderr,
-        )
+    except SettingsError as error:
+        print(f"feedbench: {error}", file=sys.stderr)
         return None
     return {**EMBEDDED, **own}
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from feedbench.errors import SettingsError, nearest
-from feedbench.units import ms
+from feedbench.units import count, ms, signed_share
 
 if TYPE_CHECKING:
     from feedbench.history.trend import Trend
@@ -60,11 +60,10 @@ def _history(options: argparse.Namespace) -> int:
 
 def _table(trend: "Trend") -> str:
     points = trend.points[-_SHOWN:]
-    nights = "1 night" if len(trend.points) == 1 else f"{len(trend.points)} nights"
-    lines = [f"{trend.variant} on {trend.machine}: {nights}  {_sparkline(trend)}"]
+    lines = [f"{trend.variant} on {trend.machine}: {count(len(trend.points), 'night')}  {_sparkline(trend)}"]
     first, levels = len(trend.points) - len(points), trend.levels()
     for number, point in enumerate(points, first):
-        change = f"changed {point.change:+.1%}" if point.change is not None else ""
+        change = f"changed {signed_share(point.change)}" if point.change is not None else ""
         half = (point.high_ms - point.low_ms) / 2
         level = "new level" if number in levels else ""
         said = "  ".join(filter(None, (change, level, "; ".join(point.around))))
@@ -90,7 +89,7 @@ def _compare(options: argparse.Namespace) -> int:
         print(json.dumps(found, indent=1))
         return 0
     for row in found["variants"]:
-        interval = f"{row['change']:+.1%} [{row['ci_low']:+.1%}, {row['ci_high']:+.1%}]"
+        interval = f"{signed_share(row['change'])} [{signed_share(row['ci_low'])}, {signed_share(row['ci_high'])}]"
         print(f"{row['variant']}: {ms(row['a_ms'])} → {ms(row['b_ms'])} ms, {interval}")
         print("".join(f"    {cause}\n" for cause in row["stages"]), end="")
     for name in found["only_in_one"]:

@@ -1,6 +1,7 @@
 """The trigger form: every setting as the keyword arguments of an Airflow Param, without importing Airflow.
 
-What the form accepts, `flow/checks.py` accepts: both come from `config.py`.
+What a field accepts, `flow/checks.py` accepts: both come from `config.py`. What must fit together, and whether the
+source is there, the first task tells.
 """
 
 from collections.abc import Mapping

@@ -91,6 +91,8 @@ class _Work:
     def _speed(self, per_s: float) -> str:
         if self.unit == BYTES:
             return f"{mb(per_s / BYTES_PER_MB)}/s"
+        if per_s < 1:
+            return f"{1 / per_s:.1f} s each"
         return f"{rate(per_s) if per_s >= 10 else f'{per_s:.1f}'} {self.unit}/s"
 
 

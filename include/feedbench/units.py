@@ -56,6 +56,10 @@ def seconds(value: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def count(number: int, singular: str, plural: str = "") -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
 def _significant(value: float) -> str:
     if abs(value) >= 1e15:  # no measurement; its digits would fill the page
         return f"{value:.0e}"

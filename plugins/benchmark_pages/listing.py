@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from feedbench.errors import InputError, MissingFile
-from feedbench.records import Accelerator, Machine, Run, RunSummary
+from feedbench.records import Machine, Run, RunSummary
 from feedbench.store import RunFolder, Store
-from feedbench.units import DASH, ms
+from feedbench.units import DASH, count
 
 PAGE_SIZE = 50
 READERS = 16
@@ -124,7 +124,8 @@ def _finished(row: Row, summary: RunSummary) -> Row:
             said = (f"{summary.without_result} of {summary.variants} variants without result", "bad")
     row = replace(row, state=said[0], tone=said[1], verdict=summary.verdict, has_report=True)
     row = _with_machine(row, summary.machine, summary.created_at)
-    return replace(row, accelerator=accelerator(summary.accelerator), **_fastest(summary.fastest))
+    on = summary.accelerator
+    return replace(row, accelerator=on.in_words if on else DASH, **_fastest(summary.fastest))
 
 
 def _unfinished(row: Row, folder: RunFolder) -> Row:
@@ -149,14 +150,8 @@ def _broken(row: Row, folder: RunFolder, error: InputError) -> Row:
 def _with_machine(row: Row, machine: Machine, created_at: str) -> Row:
     when = row.when if row.when != DASH else created_at
     return replace(
-        row, when=when, machine=machine.hostname, machine_detail=f"{machine.cpu_model}, {machine.cores} cores"
+        row, when=when, machine=machine.hostname, machine_detail=f"{machine.cpu_model}, {count(machine.cores, 'core')}"
     )
-
-
-def accelerator(it: Accelerator | None) -> str:
-    if it is None:
-        return DASH
-    return f"emulated, {ms(it.step_ms)} ms a step" if it.kind == "emulated" else f"{it.kind.upper()}: {it.name}"
 
 
 def _fastest(names: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 
-from feedbench.units import BYTES_PER_MB, mb
+from feedbench.units import BYTES_PER_MB, count, mb
 
 NAVIGATION = (("Runs", "/runs"), ("Trends", "/trends"))
 """Title and address below the plugin's prefix of each page that stands by itself; a further page is one entry more."""
@@ -20,6 +20,7 @@ _environment = Environment(
     lstrip_blocks=True,
     auto_reload=False,  # a page belongs to the code that was loaded with it
 )
+_environment.filters["count"] = count
 _environment.filters["size"] = lambda count: f"{count:,} bytes" if count < 10_000 else mb(count / BYTES_PER_MB)
 
 

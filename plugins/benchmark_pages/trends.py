@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from feedbench.history.nights import RECALLED, History
 from feedbench.history.trend import Point, Trend, Trends
 from feedbench.store import Store
-from feedbench.units import ms, share
+from feedbench.units import count, ms, share
 
 if TYPE_CHECKING:
     from feedbench.report.series import Picture
@@ -102,7 +102,8 @@ def _line(trend: Trend) -> Line:
     last = trend.points[-1]
     told, tone = _told(last)
     shown = [point.step_time_ms for point in trend.points[-SPARK_NIGHTS:]]
-    words = f"{len(shown)} nights from {ms(min(shown))} to {ms(max(shown))} ms, the last {ms(last.step_time_ms)} ms"
+    spread = f"from {ms(min(shown))} to {ms(max(shown))} ms"
+    words = f"{count(len(shown), 'night')} {spread}, the last {ms(last.step_time_ms)} ms"
     return Line(
         trend.variant, trend.series, len(trend.points), _spark(shown), words, ms(last.step_time_ms), told, tone, last
     )

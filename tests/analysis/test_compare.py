@@ -6,6 +6,7 @@ import pytest
 
 from feedbench.analysis.compare import compare, settled
 from feedbench.records import Comparison, XprofStatement
+from planted.trials import Planted
 
 ARTICLE = {"naive": 65.0, "prefetch": 46.0, "parallel_map": 60.0, "parallel_map_prefetch": 46.0}
 """Step times as in the article that this project starts from: prefetch gains about 40 %, parallel map adds nothing."""
@@ -206,6 +207,13 @@ def test_an_a_a_pair_gives_the_noise_floor(planted):
     assert 0 < comparison.noise_floor < 0.02
     assert comparison.smallest_detectable_effect >= 0.02
     assert "naive_again" not in comparison.fastest
+
+
+def test_a_pair_that_differs_steadily_is_noise_and_is_told():
+    """The twin 10 % slower in every round: no difference below that can be believed, however small the scatter."""
+    comparison = judged(Planted({"naive": 65.0, "naive_again": 71.5}, a_a=True, variants=["naive"]))
+    assert comparison.noise_floor >= 0.099
+    assert any("naive and naive_again are the same pipeline, and yet differ by 10 %" in w for w in comparison.warnings)
 
 
 def test_one_round_is_warned_of(planted):

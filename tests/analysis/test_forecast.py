@@ -1,15 +1,18 @@
 """Forecasts from one baseline, checked against sums that can be done by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from feedbench.analysis.advise import next_steps, what_if
-from feedbench.analysis.forecast import Costs, costs, forecast_ms, rewritten
+from feedbench.analysis.forecast import Costs, Handling, costs, forecast_ms, rewritten
 from feedbench.records import OperatorRates, Profile, Stage
 
 BASE = Costs(
-    model_ms=45, map_ms=20, parallel_map_ms=12, order_ms=1, batch_ms=4, memory_cache_ms=0.1, file_cache_ms=8,
-    uint8_batch_ms=1, to_float_ms=2, cores=2, model_work_ms=0, ready_share=2 / 32,
-    alone=(18, 10, 3),
+    model_ms=45, model_work_ms=0, order_ms=1, memory_cache_ms=0.1, file_cache_ms=8, to_float_ms=2, cores=2,
+    ready_share=2 / 32,
+    in_passes=Handling(map_ms=20, parallel_map_ms=12, batch_ms=4, uint8_batch_ms=1),
+    alone=Handling(map_ms=18, parallel_map_ms=10, batch_ms=3, uint8_batch_ms=0.8),
 )  # fmt: skip
 NAIVE = ("TensorSlice", "Map", "Shuffle", "ForeverRepeat", "BatchV2")
 PARALLEL = ("TensorSlice", "ParallelMapV2", "Shuffle", "ForeverRepeat", "BatchV2")
@@ -34,14 +37,14 @@ def test_a_step_is_the_model_plus_or_beside_the_input(operators, step_ms):
 
 def test_a_fast_accelerator_waits_for_the_slowest_segment():
     """A 5 ms model: naive + prefetch is bound by its 25 ms thread, parallel map by 12 + 1 + 4 less two photos."""
-    fast = Costs(**{**vars(BASE), "model_ms": 5})
+    fast = replace(BASE, model_ms=5)
     assert forecast_ms((*NAIVE, "Prefetch"), fast) == pytest.approx(25)
     assert forecast_ms((*PARALLEL, "Prefetch"), fast) == pytest.approx(16.25)
 
 
 def test_a_model_on_the_same_cores_still_pays_for_the_work():
     """Prefetch on the CPU saves the wait, not the work: 45 + 25 / 2."""
-    shared = Costs(**{**vars(BASE), "model_work_ms": 2 * 45})
+    shared = replace(BASE, model_work_ms=2 * 45)
     assert forecast_ms((*NAIVE, "Prefetch"), shared) == pytest.approx(57.5)
 
 
@@ -54,30 +57,39 @@ def test_a_parallel_map_over_batches_runs_ahead_by_itself():
 @pytest.mark.parametrize(("cores", "ready_ms"), [(2, 12 / 16), (16, 5), (64, 5)])
 def test_a_parallel_map_is_ahead_by_its_threads_and_no_longer_than_it_is_left_alone(cores, ready_ms):
     """One photo a core of 32, but no more than can be decoded in the 5 ms in which the batch is put together."""
-    many = Costs(**{**vars(BASE), "model_ms": 5, "cores": cores, "ready_share": min(cores / 32, 1)})
+    many = replace(BASE, model_ms=5, cores=cores, ready_share=min(cores / 32, 1))
     assert forecast_ms((*PARALLEL, "Prefetch"), many) == pytest.approx(12 + 1 + 4 - ready_ms)
 
 
 def test_a_model_that_works_on_the_cores_takes_them_from_the_input():
     """An emulated 3 ms step that costs 30 ms of a core besides: (25 + 30) / 2, where one thread of input needs 25."""
-    emulated = Costs(**{**vars(BASE), "model_ms": 12, "model_work_ms": 30})
+    emulated = replace(BASE, model_ms=12, model_work_ms=30)
     assert forecast_ms((*NAIVE, "Prefetch"), emulated) == pytest.approx(27.5)
 
 
 def test_a_parallel_map_waits_for_the_core_that_the_model_takes():
-    """In order and two photos ahead, it stands still for 9 ms of the model's work: 16.25 + 9; never longer than both in
-    turn; and not at all where the model works elsewhere or one thread decodes, the other core being free.
+    """In order and two photos ahead, it stands still for 9 ms of the model's work: 16.25 + 9. One thread that decodes
+    leaves the other core to the model, and a model on both cores is in the sum of all work: (25 + 24) / 2.
     """
-    beside = Costs(**{**vars(BASE), "model_ms": 12, "model_work_ms": 9})
+    beside = replace(BASE, model_ms=12, model_work_ms=9)
     assert forecast_ms((*PARALLEL, "Prefetch"), beside) == pytest.approx(25.25)
     assert forecast_ms((*NAIVE, "Prefetch"), beside) == pytest.approx(25)
-    on_cpu = Costs(**{**vars(BASE), "model_ms": 12, "model_work_ms": 2 * 12})
-    assert forecast_ms((*PARALLEL, "Prefetch"), on_cpu) == pytest.approx(16.25 + 12)
+    on_cpu = replace(BASE, model_ms=12, model_work_ms=2 * 12)
+    assert forecast_ms((*PARALLEL, "Prefetch"), on_cpu) == pytest.approx(24.5)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 8, 32, 64])
+def test_a_prefetch_is_never_forecast_to_cost(cores):
+    """Whatever a model takes of a map beside it, both together take no longer than both in turn."""
+    for model_work_ms in (0, 3, 12, 12 * cores):
+        costs = replace(BASE, model_ms=12, model_work_ms=model_work_ms).on(cores)
+        for chain in (NAIVE, PARALLEL, CACHED):
+            assert forecast_ms((*chain, "Prefetch"), costs) <= forecast_ms(chain, costs) + 1e-9
 
 
 def test_a_shuffle_buffer_that_is_never_emptied_costs_what_its_operators_cost_alone():
     """TensorFlow fuses it with the repeat: 10 + 1 + 3 less two photos of 32 in 10 ms; the written one has 16.25."""
-    fast = Costs(**{**vars(BASE), "model_ms": 5})
+    fast = replace(BASE, model_ms=5)
     assert forecast_ms(rewritten(NAIVE), fast) == pytest.approx(10 + 1 + 3 - 10 / 16)
 
 
@@ -99,11 +111,15 @@ def test_the_baselines_costs_add_up_to_what_was_measured():
         map_ms=0.6, parallel_map_ms=0.4, memory_cache_ms=0.01, file_cache_ms=0.2, batch_ms=4, uint8_batch_ms=1,
         to_float_ms=2,
     )  # fmt: skip
-    found = costs(Profile(file="x", status="ok", stages=stages), rates, 25.0, 45.0, 0.0, 32, 2)
-    assert (found.model_ms, found.map_ms, found.batch_ms) == pytest.approx((45, 20, 5))
-    assert found.parallel_map_ms == pytest.approx(20 / 1.5)  # as much faster as the rates say
-    assert found.alone == pytest.approx((0.6 * 32, 0.4 * 32, 4))  # 32 photos and a batch, as the rates say
+    measured = {"input_ms": 25.0, "model_ms": 45.0, "model_work_ms": 0.0, "batch_size": 32, "cores": 2}
+    found = costs(Profile(file="x", status="ok", stages=stages), rates, **measured)
+    assert found.model_ms == 45
+    # By the rates a parallel map is 1.5 times as fast, and a batch of bytes a quarter of one of floats.
+    assert vars(found.in_passes) == pytest.approx(vars(Handling(20, 20 / 1.5, 5, 1.25)))
+    assert vars(found.alone) == pytest.approx(vars(Handling(19.2, 12.8, 4, 1)))
     assert forecast_ms(NAIVE, found) == pytest.approx(70)
+    lost = costs(Profile(file="x", status="ok", stages=stages), rates.model_copy(update={"batch_ms": 0.0}), **measured)
+    assert lost.alone.batch_ms == 5  # a rate that was lost in noise is none, and no batch is free
 
 
 def test_next_steps_are_ranked_by_gain_and_leave_out_what_ran():
@@ -125,11 +141,14 @@ def test_what_every_forecast_leaves_out_is_not_taken_for_a_gain():
 
 
 def test_more_cores_help_where_work_is_the_limit():
-    """A 5 ms model; on twice the cores 12 ms of decoding are 6, and four photos of 32 are ready: 6 + 5 - 0.75."""
-    fast = Costs(**{**vars(BASE), "model_ms": 5})
+    """A 5 ms model; on twice the cores 12 ms of decoding are 6, and four photos of 32 are ready: 6 + 5 - 0.75.
+    What TensorFlow rewrites gains as much: 10 ms are 5, and 5 + 4 - 0.625.
+    """
+    fast = replace(BASE, model_ms=5)
     best = (*PARALLEL, "Prefetch")
     steps = {s.change: s for s in next_steps(fast, best, 16.25, tried=[best], cached_photos_mb=1, min_effect=0.02)}
     assert steps["4 cores instead of 2"].forecast_ms == pytest.approx(10.25)
+    assert forecast_ms(rewritten(NAIVE), fast.on(4)) == pytest.approx(8.375)
 
 
 def test_what_if_keeps_up_where_the_accelerator_is_busy_nine_tenths_of_a_step():

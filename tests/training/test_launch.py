@@ -1,5 +1,6 @@
 """Trials leave nothing behind, whatever ends them."""
 
+import io
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 from feedbench.config import Settings
 from feedbench.errors import OutputError
-from feedbench.progress import Silent
+from feedbench.progress import Lines, Silent
 from feedbench.training import launch
 from feedbench.training.job import Job
 from feedbench.training.launch import Death, scratch_folder
@@ -60,6 +61,13 @@ def test_a_place_that_takes_no_scratch_folder_is_named_with_its_variable(monkeyp
         pass
 
 
+def job(out: Path, **settings: int) -> Job:
+    return Job(
+        run_id="r", variant="naive", round=1, settings=Settings(**settings), index="/i", photos_root="/p",
+        out=str(out), scratch="/s", weights=None, parent_pid=1,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("then", "told"), [("exit 3", "exit code 3"), ("sleep 47", "trial_timeout_s=1")])
 def test_a_process_that_left_the_group_holds_nothing_up_and_does_not_stay(tmp_path, monkeypatch, then, told):
     """It has a session of its own, and holds the pipe: the child's end or its time-out is the end for it, too."""
@@ -71,15 +79,25 @@ def test_a_process_that_left_the_group_holds_nothing_up_and_does_not_stay(tmp_pa
         return subprocess.Popen(["bash", "-c", command], pass_fds=[write_end], start_new_session=True, env=env)
 
     monkeypatch.setattr(launch, "_start", start)
-    job = Job(
-        run_id="r", variant="naive", round=1, settings=Settings(trial_timeout_s=1), index="/i", photos_root="/p",
-        out=str(tmp_path), scratch="/s", weights=None, parent_pid=1,
-    )  # fmt: skip
     start_s = time.monotonic()
-    assert told in launch._watch(job, Silent()).explain(0, 0)
+    assert told in launch._watch(job(tmp_path, trial_timeout_s=1), Silent()).explain(0, 0)
     assert time.monotonic() - start_s < 40
     left = int((tmp_path / "left").read_text())
     assert until(lambda: not psutil.pid_exists(left) or psutil.Process(left).status() == "zombie", 20)
+
+
+def test_what_a_trial_was_at_when_it_died_has_ended_too(tmp_path, monkeypatch):
+    """It is told before the next trial begins, with its own time."""
+
+    def start(out, write_end, mark):
+        (out / launch.LOG).touch()
+        event = '{"start": "training", "total": 50, "unit": "steps"}'
+        return subprocess.Popen(["bash", "-c", f"echo '{event}' >&{write_end}; exit 3"], pass_fds=[write_end])
+
+    monkeypatch.setattr(launch, "_start", start)
+    told = io.StringIO()
+    launch._watch(job(tmp_path), Lines(told))
+    assert told.getvalue().splitlines() == ["training: 0 of 50 steps", "training: 0 of 50 steps in 0 s"]
 
 
 def killed(signal_number: int, rss_mb: float) -> Death:

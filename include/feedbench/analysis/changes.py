@@ -160,14 +160,14 @@ class _Walk:
         return Night("steady", None, reference)
 
     def _lasting(self, number: int, nights: int, tail: float) -> Night | None:
-        """Changed, if the last nights agree: two both beyond the limit, three by their median."""
+        """Changed, if what the last two or three nights agree on is beyond the limit."""
         first = number - nights + 1
         reference = self._reference(first)
         if first < 1 or not reference:
             return None
         level = self._level(reference)
         offs = [self.values[n] - level for n in range(first, number + 1)]
-        together = median(offs) if nights == 3 else min(offs, key=abs) if offs[0] * offs[1] > 0 else 0.0
+        together = _agreed(offs)
         if together * offs[-1] <= 0 or abs(offs[-1]) < abs(together) / 2:  # tonight is back
             return None
         if abs(together) <= max(self.least, self._limit(tail, number)):
@@ -219,6 +219,13 @@ class _Walk:
 
     def _limit(self, tail: float, number: int) -> float:
         return _quantile(tail, round(self._degrees())) * self._deviation(number)
+
+
+def _agreed(offs: Sequence[float]) -> float:
+    """Of two nights the lesser, if both lie to one side; of three the median."""
+    if len(offs) > 2:
+        return median(offs)
+    return min(offs, key=abs) if offs[0] * offs[1] > 0 else 0.0
 
 
 @functools.lru_cache(maxsize=1024)

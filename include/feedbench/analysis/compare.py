@@ -1,5 +1,6 @@
 """Trials and their profiles in, one comparison out."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
@@ -104,14 +105,17 @@ def _resolution(family: stats.Family, run: Run) -> tuple[float | None, float | N
     others = [name for name in family.log_means if name != BASELINE]
     if BASELINE not in family.log_means or not others:
         return None, None
-    twin = A_A_TWIN if A_A_TWIN in others else None
-    noise = (
-        family.noise(BASELINE, twin)
-        if twin
-        else max(filter(None, (family.noise(BASELINE, o) for o in others)), default=None)
-    )
+    equals = [A_A_TWIN] if A_A_TWIN in others else others
+    noise = max(filter(None, (family.noise(BASELINE, name) for name in equals)), default=None)
+    if noise is not None and (gap := _gap(family)):  # what equals did differ by is noise, however steadily they did
+        noise = max(noise, math.expm1(abs(math.log(gap.value))))
     found = max(filter(None, (family.smallest_detectable(BASELINE, o) for o in others)), default=None)
     return noise, max(found, run.settings.min_effect) if found is not None else None
+
+
+def _gap(family: stats.Family) -> stats.Estimate | None:
+    """The twin's step time over the baseline's: what an A/A pair makes of two equals."""
+    return family.ratio(A_A_TWIN, BASELINE) if {A_A_TWIN, BASELINE} <= family.log_means.keys() else None
 
 
 def _samples(good: Mapping[str, Sequence[Evidence]]) -> stats.Samples:
@@ -143,7 +147,15 @@ def _costs(baseline: Sequence[Evidence], ceiling_ms: float | None, run: Run) -> 
     model_ms = max(step_ms - input_ms, 0.0)
     rates = _median_rates([e.trial.rates for e in told])
     work_ms = _work_on_cores(model_ms, one.trial.accelerator, cores)
-    return costs(one.profile, rates, input_ms, model_ms, work_ms, run.settings.batch_size, cores)
+    return costs(
+        one.profile,
+        rates,
+        input_ms=input_ms,
+        model_ms=model_ms,
+        model_work_ms=work_ms,
+        batch_size=run.settings.batch_size,
+        cores=cores,
+    )
 
 
 def _median_rates(rates: Sequence[OperatorRates]) -> OperatorRates:
@@ -193,6 +205,11 @@ def _warnings(run: Run, evidence: Sequence[Evidence], family: stats.Family, home
         warnings.append(
             f"The machine drifted: rounds differ by {share(extent)}, more than noise explains. "
             "Speed-ups are paired by round and stand; step times of different nights may not."
+        )
+    if (gap := _gap(family)) and not gap.low <= 1 <= gap.high:
+        warnings.append(
+            f"{BASELINE} and {A_A_TWIN} are the same pipeline, and yet differ by {share(abs(gap.value - 1))}: "
+            "believe no difference of this run that is not clearly larger."
         )
     classes = {e.trial.machine.machine_class for e in evidence if e.trial and e.trial.machine}
     if len(classes) > 1:

@@ -13,11 +13,12 @@ what an emulated step takes beyond its sleep, and none on a GPU.
 
 A parallel map over photos is fast, but hardly ahead: it holds as many results as it has threads, a part of a batch,
 while the photos before are put together or trained on. That part alone is saved. Being in order and hardly ahead, it
-also waits for the thread whose core the model takes: the model's own work is added to its segment.
+also waits for the thread whose core the model takes: beside a model that works on one core, its segment takes the
+model's work longer, though never longer than both in turn.
 
-A shuffle buffer that is emptied at the end of every pass gives its memory back and asks for it again, which the
-baseline's costs contain. TensorFlow's rewriting fuses it with the repeat and never empties it: there the operators cost
-what they cost alone.
+A shuffle buffer that is emptied at the end of every pass gives its memory back and asks for it again: photos and
+batches cost more in the baseline's passes than alone. TensorFlow's rewriting fuses shuffle and repeat into one
+operator that is never emptied, and there they cost what they cost alone.
 
 Limits: caches are warm; a prefetch buffer is as long as it has to be; a machine that slows under load, or memory that
 is short, is not in it.
@@ -30,51 +31,63 @@ from feedbench.records import OperatorRates, Profile
 
 
 @dataclass(frozen=True)
+class Handling:
+    """What decoding a batch's photos and putting them together costs, in ms."""
+
+    map_ms: float
+    parallel_map_ms: float
+    """On all cores at once, wall time."""
+    batch_ms: float
+    uint8_batch_ms: float
+
+
+@dataclass(frozen=True)
 class Costs:
     """What a batch costs, in ms, and on how many cores; from the baseline's trials."""
 
     model_ms: float
     model_work_ms: float
     """Of the model's part, what it works on the cores, in ms of one core."""
-    map_ms: float
-    parallel_map_ms: float
-    """A batch's photos decoded on all cores at once, wall time."""
+    in_passes: Handling
+    """With a shuffle buffer that is emptied at the end of every pass."""
+    alone: Handling
+    """With none, or one that is never emptied."""
     ready_share: float
     """Of a batch, that a parallel map over photos holds at most before it is asked for it."""
     order_ms: float
     """Source, shuffle and repeat."""
-    batch_ms: float
     memory_cache_ms: float
     file_cache_ms: float
-    uint8_batch_ms: float
     to_float_ms: float
     """A batch cast on all cores, several batches at once, wall time."""
-    alone: tuple[float, float, float]
-    """`map_ms`, `parallel_map_ms` and `batch_ms` with no shuffle buffer between them that is emptied and refilled."""
     cores: int
-
-    def undrained(self) -> "Costs":
-        """With a shuffle buffer that is never emptied."""
-        map_ms, parallel_map_ms, batch_ms = self.alone
-        return replace(self, map_ms=map_ms, parallel_map_ms=parallel_map_ms, batch_ms=batch_ms)
 
     def on(self, cores: int) -> "Costs":
         """The same on another number of cores: what uses all of them scales perfectly, the model stays as it is."""
-        faster = self.cores / cores
-        map_ms, parallel_map_ms, batch_ms = self.alone
+        longer = self.cores / cores
+        in_passes, alone = (
+            replace(handling, parallel_map_ms=handling.parallel_map_ms * longer)
+            for handling in (self.in_passes, self.alone)
+        )
         return replace(
             self,
             cores=cores,
-            alone=(map_ms, parallel_map_ms * faster, batch_ms),
-            parallel_map_ms=self.parallel_map_ms * faster,
-            ready_share=min(self.ready_share / faster, 1.0),
-            to_float_ms=self.to_float_ms * faster,
+            in_passes=in_passes,
+            alone=alone,
+            ready_share=min(self.ready_share / longer, 1.0),
+            to_float_ms=self.to_float_ms * longer,
         )
+
+    @property
+    def taken_ms(self) -> float:
+        """What a model beside a parallel map takes of it; one that works on many cores is in the sum of all work."""
+        return self.model_work_ms if self.model_work_ms <= self.model_ms else 0.0
 
 
 def costs(
     profile: Profile,
     rates: OperatorRates,
+    *,
     input_ms: float,
     model_ms: float,
     model_work_ms: float,
@@ -90,24 +103,31 @@ def costs(
     if not whole or not {"Map", "BatchV2"} <= weights.keys():
         return None
     map_ms, batch_ms = (weights[operator] * input_ms / whole for operator in ("Map", "BatchV2"))
-    # Rates taken alone are a little too good; the baseline's own batch says by how much a batch is dearer in earnest.
-    in_earnest = max(batch_ms / rates.batch_ms, 1.0) if rates.batch_ms else 1.0
+    # A rate of 0 is one that was lost in noise. What it costs alone is at most what it costs in the passes.
+    map_alone_ms = min(rates.map_ms * batch_size or map_ms, map_ms)
+    batch_alone_ms = min(rates.batch_ms or batch_ms, batch_ms)
     speed_up = rates.map_ms / rates.parallel_map_ms if rates.parallel_map_ms else 1.0
     speed_up = min(max(speed_up, 1.0), cores)
-    map_alone_ms = min(rates.map_ms * batch_size, map_ms)
     return Costs(
         model_ms=model_ms,
         model_work_ms=model_work_ms,
-        map_ms=map_ms,
-        parallel_map_ms=map_ms / speed_up,
+        in_passes=Handling(
+            map_ms=map_ms,
+            parallel_map_ms=map_ms / speed_up,
+            batch_ms=batch_ms,
+            uint8_batch_ms=rates.uint8_batch_ms * (batch_ms / batch_alone_ms if batch_alone_ms else 1.0),
+        ),
+        alone=Handling(
+            map_ms=map_alone_ms,
+            parallel_map_ms=map_alone_ms / speed_up,
+            batch_ms=batch_alone_ms,
+            uint8_batch_ms=rates.uint8_batch_ms,
+        ),
         ready_share=min(cores / batch_size, 1.0),
         order_ms=max(input_ms - map_ms - batch_ms, 0.0),
-        batch_ms=batch_ms,
         memory_cache_ms=rates.memory_cache_ms * batch_size,
         file_cache_ms=rates.file_cache_ms * batch_size,
-        uint8_batch_ms=rates.uint8_batch_ms * in_earnest,
         to_float_ms=rates.to_float_ms,
-        alone=(map_alone_ms, map_alone_ms / speed_up, min(rates.batch_ms, batch_ms)),
         cores=cores,
     )
 
@@ -116,8 +136,7 @@ def forecast_ms(operators: Sequence[str], costs: Costs) -> float | None:
     """Step time of a chain of operators from source to sink, warm; None for an operator whose cost is not known."""
     if not operators:
         return None
-    if "ShuffleAndRepeat" in operators:
-        costs = costs.undrained()
+    handling = costs.alone if "ShuffleAndRepeat" in operators else costs.in_passes
     chain = _Chain()
     bytes_cached = _casts_after_batch(operators)
     for position, operator in enumerate(operators):
@@ -126,21 +145,20 @@ def forecast_ms(operators: Sequence[str], costs: Costs) -> float | None:
             chain = _Chain()
             chain.does(costs.memory_cache_ms if operator == "MemoryCache" else costs.file_cache_ms)
         elif operator == "Map" and not after_batch:
-            chain.does(costs.map_ms)
+            chain.does(handling.map_ms)
         elif operator == "ParallelMapV2" and after_batch:
-            chain.runs_ahead()
+            chain.runs_ahead(costs)
             chain.does(costs.to_float_ms, work_ms=costs.to_float_ms * costs.cores)
-            chain.runs_ahead()
+            chain.runs_ahead(costs)
         elif operator == "ParallelMapV2":
-            chain.does(costs.parallel_map_ms, work_ms=costs.map_ms)
-            chain.ready_ms = costs.parallel_map_ms * costs.ready_share
-            chain.taken_ms = min(costs.model_work_ms, costs.model_ms)
+            chain.does(handling.parallel_map_ms, work_ms=handling.map_ms)
+            chain.ready_ms = handling.parallel_map_ms * costs.ready_share
         elif operator in ("Shuffle", "ShuffleAndRepeat"):
             chain.waits_while_it_does(costs.order_ms)
         elif operator == "BatchV2":
-            chain.waits_while_it_does(costs.uint8_batch_ms if bytes_cached else costs.batch_ms)
+            chain.waits_while_it_does(handling.uint8_batch_ms if bytes_cached else handling.batch_ms)
         elif operator == "Prefetch":
-            chain.runs_ahead()
+            chain.runs_ahead(costs)
         elif operator not in ("TensorSlice", "ForeverRepeat"):
             return None
     return chain.step_ms(runs_ahead(operators), costs)
@@ -164,8 +182,8 @@ class _Chain:
     def __init__(self) -> None:
         self.before: list[float] = []
         self.here = self.work = 0.0
-        self.ready_ms = self.taken_ms = 0.0
-        """Of this segment's parallel map, what can be done before it is asked for; what a model beside it takes."""
+        self.ready_ms = 0.0
+        """Of this segment's parallel map, what can be done before it is asked for; 0 without one."""
         self.idle_ms = 0.0
         """While that map is asked for nothing."""
 
@@ -178,16 +196,21 @@ class _Chain:
         self.does(ms)
         self.idle_ms += ms
 
-    def runs_ahead(self) -> None:
-        self.before.append(self.here - min(self.ready_ms, self.idle_ms) + self.taken_ms)
-        self.here = self.ready_ms = self.taken_ms = self.idle_ms = 0.0
+    def runs_ahead(self, costs: Costs) -> None:
+        beside = self._takes_ms() + (costs.taken_ms if self.ready_ms else 0.0)
+        in_turn = costs.model_ms + self._takes_ms(costs.model_ms)
+        self.before.append(min(beside, in_turn))
+        self.here = self.ready_ms = self.idle_ms = 0.0
 
     def step_ms(self, ahead: bool, costs: Costs) -> float:
-        idle_ms = self.idle_ms if ahead else self.idle_ms + costs.model_ms
-        input_ms = max([*self.before, self.here - min(self.ready_ms, idle_ms), self.work / costs.cores])
         if not ahead:
-            return costs.model_ms + input_ms
-        return max(costs.model_ms, input_ms, (self.work + costs.model_work_ms) / costs.cores)
+            return costs.model_ms + max([self._takes_ms(costs.model_ms), *self.before, self.work / costs.cores])
+        work = (self.work + costs.model_work_ms) / costs.cores
+        return max([costs.model_ms, self._takes_ms(), work, *self.before])
+
+    def _takes_ms(self, model_ms: float = 0.0) -> float:
+        """This segment; its map gets ready while it is idle, and while a model after it works."""
+        return self.here - min(self.ready_ms, self.idle_ms + model_ms)
 
 
 def _casts_after_batch(operators: Sequence[str]) -> bool:

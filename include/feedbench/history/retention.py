@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from feedbench.errors import InputError, SettingsError
 from feedbench.records import Run
 from feedbench.store import RunFolder, Store
-from feedbench.units import BYTES_PER_MB, mb
+from feedbench.units import BYTES_PER_MB, count, mb
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,10 @@ class Kept:
 
     @property
     def sentence(self) -> str:
-        freed = (
-            f"profiles of {len(self.runs)} runs removed, {mb(self.freed_mb)} freed" if self.runs else "nothing to do"
-        )
+        removed = f"profiles of {count(len(self.runs), 'run')} removed, {mb(self.freed_mb)} freed"
         over = self.limit_mb is not None and self.total_mb > self.limit_mb
         limit = f", over the limit of {mb(self.limit_mb)}: what is left is pinned, new or no profile" if over else ""
-        return f"{freed}; all runs take {mb(self.total_mb)}{limit}"
+        return f"{removed if self.runs else 'nothing to do'}; all runs take {mb(self.total_mb)}{limit}"
 
 
 def prune(store: Store, keep_profiles: int, limit_mb: float | None = None) -> Kept:

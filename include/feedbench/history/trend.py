@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from feedbench.history.causes import environment
 from feedbench.records import Machine, Night
-from feedbench.units import mb
+from feedbench.units import count, mb
 
 
 @dataclass(frozen=True)
@@ -89,5 +89,4 @@ class Trends:
 
 def _words(machine: Machine) -> str:
     """All that tells one machine class from another."""
-    cores = "1 core" if machine.cores == 1 else f"{machine.cores} cores"
-    return ", ".join((machine.cpu_model, cores, mb(machine.memory_mb), *machine.gpus))
+    return ", ".join((machine.cpu_model, count(machine.cores, "core"), mb(machine.memory_mb), *machine.gpus))

@@ -81,8 +81,9 @@ class NextStep(Record):
 
     change: str
     forecast_ms: float
+    """The fastest's measured step time less the gain: what every forecast leaves out stands in both."""
     gain: float
-    """Predicted step time saved, as a share of the fastest measured variant's."""
+    """Predicted step time saved, as a share of the fastest measured variant's; forecast against forecast."""
     memory_mb: float | None = None
 
 

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from feedbench.records.base import Document, Record, StepMs, VariantName
 from feedbench.records.run import Machine
+from feedbench.units import ms
 
 
 class Accelerator(Record):
@@ -13,6 +14,12 @@ class Accelerator(Record):
     name: str
     step_ms: float | None = None
     """The emulated step, None for a real one."""
+
+    @property
+    def in_words(self) -> str:
+        if self.kind == "emulated":
+            return f"emulated, {ms(self.step_ms)} ms a step"
+        return self.name if self.kind in self.name.lower() else f"{self.kind.upper()}: {self.name}"
 
 
 class Window(Record):

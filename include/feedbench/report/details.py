@@ -169,7 +169,7 @@ def _stages(profile: Profile) -> Table | None:
     )
     slowest = _slowest(profile)
     rows = tuple(_stage_row(stage, stage is slowest) for stage in profile.stages)
-    window = wording.count(profile.steps, "profiled step")
+    window = units.count(profile.steps, "profiled step")
     return Table(f"Stages from the source to the last one, over {window}; ▶ the slowest", columns, rows)
 
 

@@ -79,13 +79,14 @@ GLOSSARY = (
         "Step time predicted from the baseline's trials alone, by the operational model of Plumber (MLSys 2022).",
         "input = the slowest segment, or all work / cores if that is longer; "
         "step = model + input, or the larger of both where a prefetch overlaps them; "
-        "model = step time of the baseline − its input only",
+        "model = step time of the baseline − its input only (at least the ceiling)",
     ),
     Term(
         "m-gain",
         "Gain",
         "Step time that a change is predicted to save against the fastest variant measured.",
-        "gain = 1 − forecast / step time of the fastest",
+        "gain = 1 − forecast of the change / forecast of the fastest; "
+        "beside it stands the fastest's measured step time less that gain",
     ),
     Term(
         "m-error",

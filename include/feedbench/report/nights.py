@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from feedbench.units import ms, signed_share
+from feedbench.units import count, ms, signed_share
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class NightByNight:
 
     def in_words(self) -> str:
         steps = "; ".join(f"from {self.dates[level.first]} {level.label}" for level in self.levels[1:])
-        return f"{len(self.dates)} nights, at first {self.levels[0].label}; {steps or 'one level throughout'}."
+        return f"{count(len(self.dates), 'night')}, at first {self.levels[0].label}; {steps or 'one level throughout'}."
 
 
 def night_by_night(

@@ -9,7 +9,7 @@ from typing import Any
 
 from feedbench import units
 from feedbench.config import Settings
-from feedbench.records import Accelerator, Change, Comparison, DataSet, Run, VariantResult
+from feedbench.records import Change, Comparison, DataSet, Run, VariantResult
 from feedbench.report import wording
 from feedbench.report.details import VariantDetails, details
 from feedbench.report.glossary import GLOSSARY, Term
@@ -107,34 +107,26 @@ def _labels(comparison: Comparison, run: Run) -> tuple[Cell, ...]:
         labels.append(Cell("Random weights", detail="the accuracies mean nothing", tone="muted"))
     failed = sum(variant.status != "ok" for variant in comparison.variants)
     if failed:
-        label = f"{failed} of {wording.count(len(comparison.variants), 'variant')} failed or invalid"
+        label = f"{failed} of {units.count(len(comparison.variants), 'variant')} failed or invalid"
         labels.append(Cell(label, tone="bad", href="variants"))
     if comparison.warnings:
-        labels.append(Cell(wording.count(len(comparison.warnings), "warning"), tone="warn", href="warnings"))
+        labels.append(Cell(units.count(len(comparison.warnings), "warning"), tone="warn", href="warnings"))
     return tuple(labels)
 
 
 def _facts(comparison: Comparison, run: Run) -> tuple[Fact, ...]:
-    machine = run.machine
-    rounds = wording.count(max((variant.rounds for variant in comparison.variants), default=0), "round")
+    machine, on = run.machine, comparison.accelerator
+    rounds = units.count(max((variant.rounds for variant in comparison.variants), default=0), "round")
     per_pass = f", {comparison.steps_per_pass} steps a pass" if comparison.steps_per_pass else ""
     facts = [
-        Fact("Machine", f"{machine.cpu_model}, {wording.count(machine.cores, 'core')}, {units.mb(machine.memory_mb)}"),
-        Fact("Accelerator", _accelerator(comparison.accelerator)),
-        Fact("Data", f"{run.data.source}: {wording.count(run.data.photos, 'photo')}"),
+        Fact("Machine", f"{machine.cpu_model}, {units.count(machine.cores, 'core')}, {units.mb(machine.memory_mb)}"),
+        Fact("Accelerator", on.in_words if on else "not known: no trial got so far"),
+        Fact("Data", f"{run.data.source}: {units.count(run.data.photos, 'photo')}"),
         Fact("Measured", f"{rounds}{per_pass}, batch of {comparison.batch_size}"),
     ]
     if comparison.ceiling_ms is not None:
         facts.append(Fact("Ceiling", f"{units.ms(comparison.ceiling_ms)} ms a step", "m-ceiling"))
     return tuple(facts)
-
-
-def _accelerator(accelerator: Accelerator | None) -> str:
-    if accelerator is None:
-        return "not known: no trial got so far"
-    step = f", {units.ms(accelerator.step_ms)} ms a step" if accelerator.step_ms is not None else ""
-    kind = "" if accelerator.kind in accelerator.name.lower() else f"{accelerator.kind}: "
-    return f"{kind}{accelerator.name}{step}"
 
 
 def fastest_note(comparison: Comparison) -> str:
@@ -159,8 +151,8 @@ def _history(comparison: Comparison) -> History | None:
     if history.compared_with is None:
         summary = "First night of this series: from the next one on, changes are told here."
     else:
-        since = f"{wording.count(history.nights, 'recent night')}; last good night: {history.compared_with}"
-        changed = wording.count(len(history.changes), "variant changed", "variants changed")
+        since = f"{units.count(history.nights, 'recent night')}; last good night: {history.compared_with}"
+        changed = units.count(len(history.changes), "variant changed", "variants changed")
         summary = f"{changed if history.changes else 'No variant changed'} against {since}."
     return History(summary, tuple(map(_change, history.changes)), history.environment)
 
@@ -228,7 +220,7 @@ def _known(*facts: tuple[Any, ...]) -> tuple[Fact, ...]:
 
 def _data(data: DataSet, settings: Settings) -> tuple[Fact, ...]:
     files = data.photos + data.rejects
-    rejected = f"{wording.count(data.rejects, 'file')} ({units.share(data.rejects / files if files else 0)})"
+    rejected = f"{units.count(data.rejects, 'file')} ({units.share(data.rejects / files if files else 0)})"
     return _known(
         ("Source", data.source),
         ("Photos", f"{data.photos:,}, of which {data.train_photos:,} to train, {data.validation_photos:,} to validate"),

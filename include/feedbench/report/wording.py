@@ -57,10 +57,6 @@ def size(number_of_bytes: int | None) -> str:
     return f"{number_of_bytes} B" if number_of_bytes < 1000 else f"{number_of_bytes / 1000:.0f} KB"
 
 
-def count(number: int, singular: str, plural: str = "") -> str:
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
 def unknown(value: int | None) -> str:
     """A number the trace may not know: never 0 for unknown."""
     return units.DASH if value is None else f"{value:,}"

@@ -156,17 +156,20 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _pass_on(events: int, pid: int, progress: Progress) -> None:
-    """Replay the child's progress until it ends."""
-    for line in _lines(events, pid):
-        event = json.loads(line)
-        if "start" in event:
-            progress.start(event["start"], event["total"], event["unit"])
-        elif "advance" in event:
-            progress.advance(event["advance"])
-        elif "note" in event:
-            progress.note(event["note"])
-        else:
-            progress.done()
+    """Replay the child's progress until it ends; what it was at then has ended, too."""
+    try:
+        for line in _lines(events, pid):
+            event = json.loads(line)
+            if "start" in event:
+                progress.start(event["start"], event["total"], event["unit"])
+            elif "advance" in event:
+                progress.advance(event["advance"])
+            elif "note" in event:
+                progress.note(event["note"])
+            else:
+                progress.done()
+    finally:
+        progress.done()
 
 
 def _lines(events: int, pid: int) -> Iterator[bytes]:

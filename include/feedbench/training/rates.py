@@ -1,8 +1,8 @@
-"""How fast the operators are that the baseline does not have: measured alone, in the baseline's trial. Child side.
+"""How fast operators are alone, and those that the baseline lacks: measured in the baseline's trial. Child side.
 
 A forecast for a pipeline that nobody ran needs the rate of every operator in it (the operational analysis of
-M. Kuchnik et al., Plumber, MLSys 2022). The baseline's profile has those of the baseline; the rest is measured here
-on a few photos, with nothing else running, warm.
+M. Kuchnik et al., Plumber, MLSys 2022). The baseline's profile has what its own cost it in its passes; the rest, and
+what those cost alone, is measured here on a few photos, with nothing else running, warm.
 """
 
 import time

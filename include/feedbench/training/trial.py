@@ -1,6 +1,6 @@
 """One trial, in a process of its own: `python -m feedbench.training.trial JOB.json EVENTS_FD`.
 
-Writes trial.json whatever happens, short of being killed; progress goes to the parent as JSON lines over a pipe.
+Writes trial.json whatever a pipeline raises; progress goes to the parent as JSON lines over a pipe.
 """
 
 import ctypes
@@ -259,7 +259,7 @@ def main(job_file: str, events_fd: str) -> int:
     status, reason = "ok", None
     try:
         measurement.run()
-    except Exception as error:  # noqa: BLE001 - whatever a pipeline raises is this trial's result
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a pipeline raises is this trial's result
         traceback.print_exc()
         status, reason = "failed", _reason(error)
     trial = Trial(
