@@ -7,12 +7,11 @@ from planted.comparisons import (
     PREFETCH,
     comparison_of,
     healthy_variants,
-    profile,
     run_of,
-    step_times,
     unmeasured,
     variant,
 )
+from planted.profiles import profile, step_times
 
 
 @pytest.fixture
