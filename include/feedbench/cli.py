@@ -60,7 +60,10 @@ def _run(options: argparse.Namespace) -> int:
     from feedbench.flow.checks import check
     from feedbench.flow.reach import reached
 
-    store, settings = reached(options.out), check(_given(options))  # told before the rest is loaded, which takes seconds
+    store, settings = (
+        reached(options.out),
+        check(_given(options)),
+    )  # told before the rest is loaded, which takes seconds
 
     from feedbench.flow.gate import gate
     from feedbench.flow.preparation import download, index, plan
