@@ -39,11 +39,11 @@ MADE = {"variants", "artifacts", "weights", "train", "runs", "datasets", "trials
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_file_and_room_named_exists(document):
-    """From the project's root or from the package; what a run writes has no source here."""
+    """Sources, from the project's root or from the package; what a run writes is none."""
     places = (ROOT, ROOT / "include/feedbench", document.parent)
     for name in set(
         re.findall(
-            r"[` ]((?:[\w.-]+/)*[\w-]+\.(?:py|md|sh|yaml|toml|proto|j2)|(?:[a-z_]+/)+)[`, :;)]", document.read_text()
+            r"[` ]((?:[\w.-]+/)*[\w-]+\.(?:py|sh|yaml|toml|proto|j2)|(?:[a-z_]+/)+)[`, :;)]", document.read_text()
         )
     ):
         if name.split("/")[0] not in MADE:

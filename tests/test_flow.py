@@ -7,22 +7,16 @@ from feedbench.flow import trials
 from feedbench.flow.evidence import read_evidence
 from feedbench.flow.results import _xprof_reader, write_report
 from feedbench.progress import Silent
-from feedbench.records import Accelerator, Comparison, DataSet, Machine, PlannedTrial, Profile, Run, Trial
+from feedbench.records import Accelerator, Comparison, DataSet, PlannedTrial, Profile, Run, Trial
 from feedbench.store import Store, write_bytes
+from planted.machines import machine
 
 PLANNED = PlannedTrial(variant="naive", round=1)
 
 
-def machine(hostname: str) -> Machine:
-    return Machine(
-        machine_class=hostname, hostname=hostname, cpu_model="c", cores=2, memory_mb=8000, kernel="6", python="3.11",
-        packages={},
-    )  # fmt: skip
-
-
 def trial(**changes) -> Trial:
     fields = {"run_id": "r", "variant": "naive", "round": 1, "status": "ok", "started_at": "", "finished_at": ""}
-    measured = {"machine": machine("gpu-worker"), "accelerator": Accelerator(kind="gpu", name="T4")}
+    measured = {"machine": machine(hostname="gpu-worker"), "accelerator": Accelerator(kind="gpu", name="T4")}
     return Trial(**(fields | measured | {"step_times_ms": (50.0,)} | changes))
 
 
@@ -40,7 +34,7 @@ def run(store, tmp_path):
     )  # fmt: skip
     run = Run(
         run_id="r", created_at="2026-01-01T00:00:00+00:00", settings=Settings(), method_version=1, data=data,
-        variants=(), trials=(PLANNED,), machine=machine("planner"),
+        variants=(), trials=(PLANNED,), machine=machine(hostname="planner"),
     )  # fmt: skip
     store.run("r").write_run(run)
     write_bytes(store.run("r").index, b"")
@@ -128,7 +122,7 @@ def test_the_machine_told_is_the_one_that_trained(store, run):
         baseline="naive",
         fastest=(),
         accelerator=None,
-        machine=machine("gpu-worker"),
+        machine=machine(hostname="gpu-worker"),
         ceiling_ms=None,
         variants=(),
         batch_size=8,

@@ -20,8 +20,8 @@ def row(comparison: Comparison, name: str):
     return next(r for r in comparison.variants if r.name == name)
 
 
-def test_the_articles_run_gets_the_articles_answer(planted):
-    comparison = judged(planted(ARTICLE))
+def test_the_articles_run_gets_the_articles_answer():
+    comparison = judged(Planted(ARTICLE))
     assert comparison.fastest == ("prefetch", "parallel_map_prefetch")
     assert row(comparison, "prefetch").speedup.value == pytest.approx(65 / 46, rel=0.01)
     assert row(comparison, "prefetch").speedup.ci_low > 1.3
@@ -30,8 +30,8 @@ def test_the_articles_run_gets_the_articles_answer(planted):
     assert "nothing to gain from input" in comparison.verdict
 
 
-def test_each_variant_has_the_word_for_what_limits_it(planted):
-    comparison = judged(planted(ARTICLE))
+def test_each_variant_has_the_word_for_what_limits_it():
+    comparison = judged(Planted(ARTICLE))
     assert [(r.name, r.verdict) for r in comparison.variants] == [
         ("naive", "input-bound"),
         ("prefetch", "compute-bound"),
@@ -41,30 +41,30 @@ def test_each_variant_has_the_word_for_what_limits_it(planted):
     assert row(comparison, "naive").accelerator_utilisation == pytest.approx(45 / 65, rel=0.02)
 
 
-def test_a_lead_that_may_be_noise_is_told_and_nothing_is_said_to_be_gained_beyond_it(planted):
+def test_a_lead_that_may_be_noise_is_told_and_nothing_is_said_to_be_gained_beyond_it():
     """combined at the model's 45 ms, prefetch at 50 ms, trials that differ by 6 %: too noisy to tell the two apart."""
-    comparison = judged(planted({"naive": 104.0, "prefetch": 50.0, "combined": 45.2}, noise=0.06))
+    comparison = judged(Planted({"naive": 104.0, "prefetch": 50.0, "combined": 45.2}, noise=0.06))
     assert comparison.fastest == ("prefetch", "combined")
     assert "combined was 1." in comparison.verdict
     assert "as fast as it, which only more rounds can confirm" in comparison.verdict
     assert "beyond combined there is nothing to gain from input" in comparison.verdict
 
 
-def test_equal_variants_have_no_winner(planted):
-    comparison = judged(planted({"naive": 46.0, "prefetch": 46.0, "parallel_map": 46.0}))
+def test_equal_variants_have_no_winner():
+    comparison = judged(Planted({"naive": 46.0, "prefetch": 46.0, "parallel_map": 46.0}))
     assert set(comparison.fastest) == {"naive", "prefetch", "parallel_map"}
     assert comparison.verdict.startswith("No clear winner")
 
 
-def test_what_tensorflow_rewrites_is_never_shipped_before_what_was_written(planted):
-    comparison = judged(planted({"naive": 65.0, "tf_default": 46.0, "prefetch": 46.1}))
+def test_what_tensorflow_rewrites_is_never_shipped_before_what_was_written():
+    comparison = judged(Planted({"naive": 65.0, "tf_default": 46.0, "prefetch": 46.1}))
     assert comparison.fastest == ("prefetch", "tf_default")
 
 
-def test_other_operators_than_declared_make_a_variant_invalid_with_both_told(planted):
+def test_other_operators_than_declared_make_a_variant_invalid_with_both_told():
     """A naive variant left on TensorFlow's default options, as facts 1 has it."""
     executed = ("TensorSlice", "MapAndBatch", "ForeverRepeat", "Prefetch")
-    run = planted(ARTICLE).change(
+    run = Planted(ARTICLE).change(
         "naive", lambda e: replace(e, profile=e.profile.model_copy(update={"executed_pipeline": executed}))
     )
     naive = row(judged(run), "naive")
@@ -74,9 +74,9 @@ def test_other_operators_than_declared_make_a_variant_invalid_with_both_told(pla
     assert naive.pipeline.matches is False
 
 
-def test_tf_default_may_be_rewritten_and_says_how(planted):
+def test_tf_default_may_be_rewritten_and_says_how():
     executed = ("TensorSlice", "ParallelMapV2", "ShuffleAndRepeat", "BatchV2", "Prefetch")
-    run = planted({"naive": 65.0, "tf_default": 46.0}).change(
+    run = Planted({"naive": 65.0, "tf_default": 46.0}).change(
         "tf_default", lambda e: replace(e, profile=e.profile.model_copy(update={"executed_pipeline": executed}))
     )
     shown = row(judged(run), "tf_default")
@@ -84,8 +84,8 @@ def test_tf_default_may_be_rewritten_and_says_how(planted):
     assert "rewritten by TensorFlow: TensorSlice > ParallelMapV2" in shown.notes[0]
 
 
-def test_a_cache_that_is_not_warm_makes_the_variant_invalid(planted):
-    run = planted({"naive": 65.0, "cache_memory": 50.0}).change(
+def test_a_cache_that_is_not_warm_makes_the_variant_invalid():
+    run = Planted({"naive": 65.0, "cache_memory": 50.0}).change(
         "cache_memory",
         lambda e: replace(e, profile=e.profile.model_copy(update={"executed_pipeline": run_written(e)})),
     )
@@ -98,13 +98,13 @@ def run_written(_):
     return ("TensorSlice", "Map", "MemoryCache", "Shuffle", "ForeverRepeat", "BatchV2")
 
 
-def test_a_warm_cache_is_said_to_be_proved(planted):
-    comparison = judged(planted({"naive": 65.0, "cache_memory": 50.0}))
+def test_a_warm_cache_is_said_to_be_proved():
+    comparison = judged(Planted({"naive": 65.0, "cache_memory": 50.0}))
     assert "warm: nothing ran below MemoryCache" in row(comparison, "cache_memory").notes[0]
 
 
-def test_other_photos_than_the_baselines_make_a_variant_invalid(planted):
-    run = planted(ARTICLE).change(
+def test_other_photos_than_the_baselines_make_a_variant_invalid():
+    run = Planted(ARTICLE).change(
         "prefetch", lambda e: replace(e, trial=e.trial.model_copy(update={"batch_digest": "other"}))
     )
     comparison = judged(run)
@@ -118,8 +118,8 @@ def failed(reason):
     )
 
 
-def test_one_failed_round_fails_the_variant_and_keeps_the_others_numbers(planted):
-    comparison = judged(planted(ARTICLE).change("prefetch", failed("signal 9: killed from outside"), rounds=(2,)))
+def test_one_failed_round_fails_the_variant_and_keeps_the_others_numbers():
+    comparison = judged(Planted(ARTICLE).change("prefetch", failed("signal 9: killed from outside"), rounds=(2,)))
     prefetch = row(comparison, "prefetch")
     assert (prefetch.status, prefetch.rounds) == ("failed", 2)
     assert prefetch.reason == "round 2: signal 9: killed from outside"
@@ -127,15 +127,15 @@ def test_one_failed_round_fails_the_variant_and_keeps_the_others_numbers(planted
     assert comparison.fastest == ("parallel_map_prefetch",)
 
 
-def test_a_trial_that_left_nothing_is_a_row_too(planted):
-    run = planted(ARTICLE).change("prefetch", lambda e: replace(e, trial=None, profile=None))
+def test_a_trial_that_left_nothing_is_a_row_too():
+    run = Planted(ARTICLE).change("prefetch", lambda e: replace(e, trial=None, profile=None))
     prefetch = row(judged(run), "prefetch")
     assert (prefetch.status, prefetch.step_time_ms, prefetch.verdict) == ("failed", None, "not measured")
     assert "no result was written" in prefetch.reason
 
 
-def test_a_run_in_which_everything_failed_says_so(planted):
-    run = planted(ARTICLE)
+def test_a_run_in_which_everything_failed_says_so():
+    run = Planted(ARTICLE)
     for name in ARTICLE:
         run.change(name, failed("no GPU"))
     comparison = judged(run)
@@ -143,25 +143,25 @@ def test_a_run_in_which_everything_failed_says_so(planted):
     assert comparison.verdict.startswith("No answer: no variant gave a valid result (round 1: no GPU")
 
 
-def test_a_baseline_that_alone_is_valid_beat_nobody(planted):
-    run = planted(ARTICLE)
+def test_a_baseline_that_alone_is_valid_beat_nobody():
+    run = Planted(ARTICLE)
     for name in ARTICLE:
         if name != "naive":
             run.change(name, failed("no GPU"))
     assert judged(run).verdict.startswith("Keep naive: it is the only variant with a valid result; ")
 
 
-def test_a_failed_baseline_leaves_the_others_without_a_speed_up_but_with_their_times(planted):
-    comparison = judged(planted(ARTICLE).change("naive", failed("no")))
+def test_a_failed_baseline_leaves_the_others_without_a_speed_up_but_with_their_times():
+    comparison = judged(Planted(ARTICLE).change("naive", failed("no")))
     prefetch = row(comparison, "prefetch")
     assert prefetch.speedup is None
     assert prefetch.step_time_ms is not None
     assert comparison.next_steps == ()
 
 
-def test_a_baseline_that_died_before_its_first_batch_makes_no_other_variant_invalid(planted):
+def test_a_baseline_that_died_before_its_first_batch_makes_no_other_variant_invalid():
     died = failed("signal 9")
-    run = planted(ARTICLE).change(
+    run = Planted(ARTICLE).change(
         "naive", lambda e: replace(died(e), trial=died(e).trial.model_copy(update={"batch_digest": None}))
     )
     comparison = judged(run)
@@ -170,8 +170,8 @@ def test_a_baseline_that_died_before_its_first_batch_makes_no_other_variant_inva
     )
 
 
-def test_trials_of_another_kind_of_machine_are_never_compared_silently(planted):
-    run = planted(ARTICLE).change(
+def test_trials_of_another_kind_of_machine_are_never_compared_silently():
+    run = Planted(ARTICLE).change(
         "prefetch",
         lambda e: replace(
             e,
@@ -187,23 +187,23 @@ def test_trials_of_another_kind_of_machine_are_never_compared_silently(planted):
     assert any("2 kinds of machine" in warning for warning in comparison.warnings)
 
 
-def test_a_missing_profile_leaves_the_clocks_word_and_says_so(planted):
-    run = planted(ARTICLE).change("naive", lambda e: replace(e, profile=None))
+def test_a_missing_profile_leaves_the_clocks_word_and_says_so():
+    run = Planted(ARTICLE).change("naive", lambda e: replace(e, profile=None))
     naive = row(judged(run), "naive")
     assert naive.input_wait_share is None
     assert naive.pipeline.matches is None
     assert (naive.verdict, naive.verdict_reason) == ("input-bound", "by the clock alone: no profile was found")
 
 
-def test_the_baselines_trials_alone_forecast_the_others(planted):
+def test_the_baselines_trials_alone_forecast_the_others():
     """Model 65 - 20 = 45 ms; prefetch hides 20 ms of input behind it."""
-    comparison = judged(planted(ARTICLE))
+    comparison = judged(Planted(ARTICLE))
     assert row(comparison, "prefetch").forecast_ms == pytest.approx(45, abs=0.5)
     assert row(comparison, "naive").forecast_ms == pytest.approx(65, rel=0.01)
 
 
-def test_an_a_a_pair_gives_the_noise_floor(planted):
-    comparison = judged(planted({"naive": 65.0, "naive_again": 65.0} | {}, a_a=True, variants=["naive"]))
+def test_an_a_a_pair_gives_the_noise_floor():
+    comparison = judged(Planted({"naive": 65.0, "naive_again": 65.0} | {}, a_a=True, variants=["naive"]))
     assert 0 < comparison.noise_floor < 0.02
     assert comparison.smallest_detectable_effect >= 0.02
     assert "naive_again" not in comparison.fastest
@@ -216,19 +216,19 @@ def test_a_pair_that_differs_steadily_is_noise_and_is_told():
     assert any("naive and naive_again are the same pipeline, and yet differ by 10 %" in w for w in comparison.warnings)
 
 
-def test_one_round_is_warned_of(planted):
-    assert any(w.startswith("One round") for w in judged(planted(ARTICLE, rounds=1)).warnings)
+def test_one_round_is_warned_of():
+    assert any(w.startswith("One round") for w in judged(Planted(ARTICLE, rounds=1)).warnings)
 
 
 @pytest.mark.parametrize(("noise", "enough"), [(0.001, True), (0.05, False)])
-def test_rounds_settle_the_matter_when_the_intervals_are_narrow(planted, noise, enough):
-    run = planted(ARTICLE, noise=noise)
+def test_rounds_settle_the_matter_when_the_intervals_are_narrow(noise, enough):
+    run = Planted(ARTICLE, noise=noise)
     assert settled(run.run, list(run.evidence.values())) is enough
 
 
-def test_no_forecast_is_below_the_ceiling(planted):
+def test_no_forecast_is_below_the_ceiling():
     """The baseline's drain took 40 ms a batch in a busy minute, though its step is only 20 ms above the ceiling."""
-    run = planted(ARTICLE).change(
+    run = Planted(ARTICLE).change(
         "naive", lambda e: replace(e, trial=e.trial.model_copy(update={"input_only_ms": (40.0,) * 7}))
     )
     assert row(judged(run), "prefetch").forecast_ms == pytest.approx(45, rel=0.01)

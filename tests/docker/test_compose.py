@@ -11,8 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import compose
 import pytest
+
+from stack import compose
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,21 +1,9 @@
 """Nights to judge."""
 
-from collections.abc import Callable
-
 import pytest
 
-from feedbench.records import Machine, Night
-from planted.nights import machine, night
-
-
-@pytest.fixture
-def build() -> Callable[..., Night]:
-    return night
-
-
-@pytest.fixture
-def on() -> Callable[..., Machine]:
-    return machine
+from feedbench.records import Night
+from planted.nights import night
 
 
 @pytest.fixture

@@ -4,14 +4,16 @@ import pytest
 
 from feedbench.history.causes import environment, stages
 from feedbench.records import NightlyStage
+from planted.machines import machine
+from planted.nights import night
 
 
 def stage(self_ms, parallelism=None, operator="Map"):
     return NightlyStage(operator=operator, self_ms=self_ms, parallelism=parallelism)
 
 
-def test_equal_nights_differ_in_nothing(build):
-    assert environment(build(1, {}), build(2, {})) == ()
+def test_equal_nights_differ_in_nothing():
+    assert environment(night(1, {}), night(2, {})) == ()
 
 
 @pytest.mark.parametrize(
@@ -30,17 +32,17 @@ def test_equal_nights_differ_in_nothing(build):
         ({"lock_hash": "aaa"}, {"lock_hash": "bbb"}, "other Python packages changed"),
     ],
 )
-def test_what_differs_in_the_machine_is_one_sentence(build, on, before, now, sentence):
-    assert environment(build(1, {}, machine=on(**before)), build(2, {}, machine=on(**now))) == (sentence,)
+def test_what_differs_in_the_machine_is_one_sentence(before, now, sentence):
+    assert environment(night(1, {}, machine=machine(**before)), night(2, {}, machine=machine(**now))) == (sentence,)
 
 
-def test_a_few_megabytes_are_the_same_memory(build, on):
-    assert environment(build(1, {}), build(2, {}, machine=on(memory_mb=64_003))) == ()
+def test_a_few_megabytes_are_the_same_memory():
+    assert environment(night(1, {}), night(2, {}, machine=machine(memory_mb=64_003))) == ()
 
 
-def test_code_and_conditions_count(build):
-    now = build(2, {}, git_revision="def", conditions={"data": "g", "batch_size": "32"})
-    assert environment(build(1, {}), now) == ("data f → g", "code abc → def")
+def test_code_and_conditions_count():
+    now = night(2, {}, git_revision="def", conditions={"data": "g", "batch_size": "32"})
+    assert environment(night(1, {}), now) == ("data f → g", "code abc → def")
 
 
 def test_the_stage_that_took_most_of_the_change_comes_first():

@@ -1,14 +1,7 @@
 """Nights as runs leave them, with planted step times."""
 
-from feedbench.records import Machine, Night, NightlyResult, NightlyStage
-
-
-def machine(**changes: object) -> Machine:
-    values = {
-        "machine_class": "sixteen", "hostname": "h", "cpu_model": "EPYC", "cores": 16, "memory_mb": 64_000,
-        "kernel": "6.1", "python": "3.11.9", "packages": {"tensorflow": "2.21.0"}, "lock_hash": "aaa",
-    }  # fmt: skip
-    return Machine(**values | changes)
+from feedbench.records import Night, NightlyResult, NightlyStage
+from planted.machines import machine
 
 
 def night(number: int, step_ms: dict[str, float], **changes: object) -> Night:

@@ -15,13 +15,13 @@ SECRET = b"what lies outside of the artefacts"
 INSIDE = b"what only a reader may see"
 
 
-def comparison_of(run_id, **changes):
+def finished_comparison(run_id, **changes):
     return comparisons.comparison_of(*comparisons.healthy_variants(), run_id=run_id, **changes)
 
 
 def finish(store, run_id, **changes):
     """A run folder with all that a finished run leaves."""
-    folder, comparison = store.run(run_id), comparison_of(run_id, **changes)
+    folder, comparison = store.run(run_id), finished_comparison(run_id, **changes)
     run = comparisons.run_of(comparison)
     folder.write_run(run)
     folder.write_comparison(comparison)
@@ -37,8 +37,10 @@ def finish(store, run_id, **changes):
 
 def plan(store, run_id):
     """A run folder as it is while the first trial runs."""
-    store.run(run_id).write_run(comparisons.run_of(comparison_of(run_id)))
+    store.run(run_id).write_run(comparisons.run_of(finished_comparison(run_id)))
 
 
-_COMPARISON = comparison_of(FINISHED)
-SERIES = night_of(comparisons.run_of(_COMPARISON), _COMPARISON).results["prefetch"].series
+def series_of(run_id):
+    """Of its variant `prefetch`."""
+    comparison = finished_comparison(run_id)
+    return night_of(comparisons.run_of(comparison), comparison).results["prefetch"].series

@@ -10,7 +10,6 @@ from feedbench.pipelines.variants import chosen
 from feedbench.records import (
     Accelerator,
     DataSet,
-    Machine,
     OperatorRates,
     PlannedTrial,
     Profile,
@@ -19,19 +18,13 @@ from feedbench.records import (
     Trial,
     Window,
 )
+from planted.machines import machine
 
 STEPS_PER_PASS = 7
 RATES = OperatorRates(
     map_ms=0.6, parallel_map_ms=0.36, memory_cache_ms=0.002, file_cache_ms=0.3, batch_ms=4, uint8_batch_ms=1,
     to_float_ms=2,
 )  # fmt: skip
-
-
-def machine(machine_class: str = "here") -> Machine:
-    return Machine(
-        machine_class=machine_class, hostname="h", cpu_model="c", cores=2, memory_mb=8000, kernel="6", python="3.11",
-        packages={},
-    )  # fmt: skip
 
 
 class Planted:
@@ -50,7 +43,7 @@ class Planted:
                 source="synthetic", path="datasets/f", fingerprint="f", classes=("a", "b"), photos=300, rejects=0,
                 train_photos=224, validation_photos=60,
             ),
-            variants=tuple(self.specs.values()), trials=tuple(planned), machine=machine(),
+            variants=tuple(self.specs.values()), trials=tuple(planned), machine=machine(cores=2),
         )  # fmt: skip
         rng = np.random.default_rng(0)
         self.evidence = {
@@ -62,7 +55,7 @@ class Planted:
         is_ceiling = planned.variant == CEILING
         trial = Trial(
             run_id="r", variant=planned.variant, round=planned.round, status="ok",
-            started_at="2026-01-01T00:00:00+00:00", finished_at="2026-01-01T00:01:00+00:00", machine=machine(),
+            started_at="2026-01-01T00:00:00+00:00", finished_at="2026-01-01T00:01:00+00:00", machine=machine(cores=2),
             accelerator=Accelerator(kind="emulated", name="emulated", step_ms=45),
             step_times_ms=tuple(step_ms * luck * np.exp(rng.normal(0, 0.02, 35))), steps_per_pass=STEPS_PER_PASS,
             first_measured_step=5, input_only_ms=() if is_ceiling else (20.0,) * STEPS_PER_PASS,

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from planted.run_folders import BROKEN, DAG_ID, FINISHED, INSIDE, LINKED, PROFILE, QUEUED, RUNNING, SECRET, SERIES
+from planted.run_folders import BROKEN, DAG_ID, FINISHED, INSIDE, LINKED, PROFILE, QUEUED, RUNNING, SECRET, series_of
 
 pytestmark = pytest.mark.airflow
 
 RUNS, TRENDS = "/benchmark/runs", "/benchmark/trends"
-TREND = f"{TRENDS}/{SERIES}"
+TREND = f"{TRENDS}/{series_of(FINISHED)}"
 VERDICT = b"1.43"
 CLOSED = {401, 403, 404}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

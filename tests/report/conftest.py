@@ -7,12 +7,10 @@ from planted.comparisons import (
     PREFETCH,
     comparison_of,
     healthy_variants,
-    profile,
-    run_of,
-    step_times,
     unmeasured,
     variant,
 )
+from planted.profiles import step_times
 
 
 @pytest.fixture
@@ -106,17 +104,3 @@ def many_variants() -> Comparison:
         for name, wait in zip(names, waits, strict=True)
     ]
     return comparison_of(*variants, fastest=("variant_18",))
-
-
-@pytest.fixture
-def make():
-    """The builders, for tests that want a record of their own."""
-
-    class Make:
-        comparison = staticmethod(comparison_of)
-        run = staticmethod(run_of)
-        variant = staticmethod(variant)
-        unmeasured = staticmethod(unmeasured)
-        profile = staticmethod(profile)
-
-    return Make

@@ -10,6 +10,7 @@ from feedbench.report.charts import draw
 from feedbench.report.nights import night_by_night
 from feedbench.report.series import Picture, pictures
 from feedbench.report.svg import COLOUR
+from planted.comparisons import comparison_of, variant
 
 SVG = "{http://www.w3.org/2000/svg}"
 ANCHORS = ("timelines", "step-parts", "speed-ups", "step-times", "what-if", "trend")
@@ -63,11 +64,11 @@ def test_no_picture_brings_style_for_the_whole_page_or_anything_to_run(emulated)
         assert not re.search(r"<(style|script|image|metadata|foreignObject)\b", svg)
 
 
-def test_names_with_dollars_braces_and_markup_are_drawn_as_they_are(make):
+def test_names_with_dollars_braces_and_markup_are_drawn_as_they_are():
     """`$` is no formula and `<` no element; a very long name is cut."""
     names = (r"$\frac{1}{2}$", "<script>x</script>", 'id="step-parts-title"', "n" * 400)
-    comparison = make.comparison(
-        make.variant("naive", "", ("A",), 20.6, 21.0), *(make.variant(n, "", ("A",), 1.0, 5.0) for n in names)
+    comparison = comparison_of(
+        variant("naive", "", ("A",), 20.6, 21.0), *(variant(n, "", ("A",), 1.0, 5.0) for n in names)
     )
     shown = texts(drawings(comparison)["step-parts"])
     assert set(names[:3]) <= set(shown)
@@ -75,10 +76,8 @@ def test_names_with_dollars_braces_and_markup_are_drawn_as_they_are(make):
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_name_in_a_script_that_the_measuring_font_lacks_is_no_warning(make):
-    comparison = make.comparison(
-        make.variant("naive", "", ("A",), 20.6, 21.0), make.variant("先読み", "", ("A",), 1.0, 5.0)
-    )
+def test_a_name_in_a_script_that_the_measuring_font_lacks_is_no_warning():
+    comparison = comparison_of(variant("naive", "", ("A",), 20.6, 21.0), variant("先読み", "", ("A",), 1.0, 5.0))
     assert "先読み" in texts(drawings(comparison)["step-parts"])
 
 

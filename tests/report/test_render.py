@@ -16,6 +16,7 @@ import pytest
 
 from feedbench.records import Change, Changes, Interval, NextStep
 from feedbench.report.render import render
+from planted.comparisons import comparison_of, run_of, unmeasured, variant
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = ("emulated", "changed_night", "all_failed")
@@ -65,27 +66,27 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def report(make):
+def report():
     def rendered(comparison):
         emulated = comparison.accelerator is None or comparison.accelerator.kind == "emulated"
         real = {} if emulated else {"accelerator": "gpu", "emulated_step_ms": None, "weights": "imagenet"}
-        return render(comparison, make.run(comparison, **real))
+        return render(comparison, run_of(comparison, **real))
 
     return rendered
 
 
 @pytest.fixture
-def hostile(make):
+def hostile():
     """A record in which every text tries to be something else."""
     evil = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&<!-- ]]> {{ 7*7 }} {% raw %} \u202egpj.exe שלום"
     names = (evil, "javascript:alert(1)", "| a | b\n\n# c", "n" * 5000, "</style></svg></title>")
-    good = [make.variant(name, evil, (evil, "Map"), 0.5, 20.0, notes=(evil,), profile=evil) for name in names]
+    good = [variant(name, evil, (evil, "Map"), 0.5, 20.0, notes=(evil,), profile=evil) for name in names]
     since = {"since_run": evil, "since": evil, "confidence": 0.99, "causes": (evil,)}
-    return make.comparison(
-        make.variant("naive", evil, (evil,), 20.6, 21.0, verdict_reason=evil),
+    return comparison_of(
+        variant("naive", evil, (evil,), 20.6, 21.0, verdict_reason=evil),
         *good,
-        make.unmeasured(f"failed {evil}", evil, "failed", f"{evil}\nline two"),
-        make.unmeasured("invalid", evil, "invalid", evil),
+        unmeasured(f"failed {evil}", evil, "failed", f"{evil}\nline two"),
+        unmeasured("invalid", evil, "invalid", evil),
         verdict=evil,
         fastest=names,
         run_id=evil,
@@ -176,9 +177,9 @@ def test_names_keep_their_underscores_in_markdown(report, emulated):
     assert "★ parallel_map_prefetch" in report(emulated).markdown
 
 
-def test_the_same_record_gives_the_same_bytes_in_every_process(make, emulated, tmp_path):
+def test_the_same_record_gives_the_same_bytes_in_every_process(emulated, tmp_path):
     """Twice, under different hash seeds: no id, order or date of the moment gets in."""
-    run = make.run(emulated)
+    run = run_of(emulated)
     files = {"comparison.json": emulated.model_dump_json(), "run.json": run.model_dump_json()}
     for name, text in files.items():
         (tmp_path / name).write_text(text)

@@ -2,6 +2,8 @@ import pytest
 
 from feedbench.records import Span, Timeline, TimelineStep
 from feedbench.report.series import pictures, thinned
+from planted.comparisons import comparison_of, variant
+from planted.profiles import profile
 
 
 def picture(comparison, anchor):
@@ -14,16 +16,16 @@ def test_the_parts_of_a_step_add_up_to_its_measured_time(emulated):
     assert sums == pytest.approx([v.step_time_ms.mean for v in emulated.variants if v.status == "ok"])
 
 
-def test_parts_add_up_even_where_trace_and_ceiling_contradict_each_other(make):
+def test_parts_add_up_even_where_trace_and_ceiling_contradict_each_other():
     """The trace says 60 % waiting, the ceiling says 90 % model: no part is negative, the sum is the step time."""
-    comparison = make.comparison(make.variant("naive", "", ("A",), 5.0, 5.0, input_wait_share=0.6), ceiling_ms=48.0)
+    comparison = comparison_of(variant("naive", "", ("A",), 5.0, 5.0, input_wait_share=0.6), ceiling_ms=48.0)
     series = picture(comparison, "step-parts").series
     total = comparison.variants[0].step_time_ms.mean
     assert (series.model_ms[0], series.wait_ms[0], series.rest_ms[0]) == pytest.approx((0.4 * total, 0.6 * total, 0))
 
 
-def test_without_a_ceiling_the_model_is_not_told_from_the_rest(make):
-    comparison = make.comparison(make.variant("naive", "", ("A",), 20.6, 21.0), ceiling_ms=None)
+def test_without_a_ceiling_the_model_is_not_told_from_the_rest():
+    comparison = comparison_of(variant("naive", "", ("A",), 20.6, 21.0), ceiling_ms=None)
     series = picture(comparison, "step-parts").series
     assert series.model_ms == (0.0,)
     assert series.rest_label == "model and rest"
@@ -34,14 +36,14 @@ def test_failed_variants_are_in_no_picture(emulated):
     assert [row.name for row in series.rows] == [v.name for v in emulated.variants if v.status == "ok"]
 
 
-def test_one_lonely_variant_has_no_speed_ups_to_show(make):
-    comparison = make.comparison(make.variant("naive", "", ("A",), 20.6, 21.0))
+def test_one_lonely_variant_has_no_speed_ups_to_show():
+    comparison = comparison_of(variant("naive", "", ("A",), 20.6, 21.0))
     assert "speed-ups" not in [p.anchor for p in pictures(comparison, comparison.variants)]
 
 
-def test_two_variants_have_one_speed_up_to_show(make):
-    naive, prefetch = make.variant("naive", "", ("A",), 20.6, 21.0), make.variant("prefetch", "", ("A",), 0.6, 21.0)
-    assert picture(make.comparison(naive, prefetch), "speed-ups").series.names == ("prefetch",)
+def test_two_variants_have_one_speed_up_to_show():
+    naive, prefetch = variant("naive", "", ("A",), 20.6, 21.0), variant("prefetch", "", ("A",), 0.6, 21.0)
+    assert picture(comparison_of(naive, prefetch), "speed-ups").series.names == ("prefetch",)
 
 
 def test_thinning_keeps_the_spikes_within_the_limit():
@@ -58,15 +60,15 @@ def test_few_values_are_all_kept():
     assert thinned([3.0, 1.0, 2.0], 300) == [0, 1, 2]
 
 
-def test_a_pass_begins_where_the_step_number_is_a_multiple_of_its_length(make):
+def test_a_pass_begins_where_the_step_number_is_a_multiple_of_its_length():
     """First measured step 12 of passes of 7: passes open at 14, 21 and 28 among the 21 measured steps."""
-    comparison = make.comparison(make.variant("naive", "", ("A",), 20.6, 21.0))
+    comparison = comparison_of(variant("naive", "", ("A",), 20.6, 21.0))
     panel = picture(comparison, "step-times").series.panels[0]
     assert panel.numbers[0] == 12
     assert panel.pass_starts == (14, 21, 28)
 
 
-def test_timelines_start_at_zero_and_hold_only_what_lies_within_the_steps(make):
+def test_timelines_start_at_zero_and_hold_only_what_lies_within_the_steps():
     """Steps from 100 to 160 ms; input work that began at 90 is cut to begin at 0, that of 170 is left out."""
     timeline = Timeline(
         steps=(
@@ -75,8 +77,8 @@ def test_timelines_start_at_zero_and_hold_only_what_lies_within_the_steps(make):
         ),
         lanes={"Map": (Span(start_ms=90, end_ms=115), Span(start_ms=170, end_ms=180))},
     )
-    summary = make.profile(("A",), 20.6, 21.0).model_copy(update={"timeline": timeline})
-    comparison = make.comparison(make.variant("naive", "", ("A",), 20.6, 21.0, summary=summary))
+    summary = profile(("A",), 20.6, 21.0).model_copy(update={"timeline": timeline})
+    comparison = comparison_of(variant("naive", "", ("A",), 20.6, 21.0, summary=summary))
     found = picture(comparison, "timelines")
     row = found.series.rows[0]
     assert found.series.end_ms == 60

@@ -3,6 +3,7 @@ import io
 from rich.console import Console
 
 from feedbench.report.terminal import summary
+from planted.comparisons import comparison_of, unmeasured
 
 
 def printed(comparison):
@@ -23,9 +24,9 @@ def test_a_run_without_results_prints_reasons_and_no_empty_table(all_failed):
     assert "step time" not in text
 
 
-def test_names_are_no_console_markup_and_carry_no_escape_sequences(make):
-    hostile = make.unmeasured("[bold red]x[/]", "", "failed", "\x1b]0;owned\x07 [link=evil]y[/link]")
-    comparison = make.comparison(hostile)
+def test_names_are_no_console_markup_and_carry_no_escape_sequences():
+    hostile = unmeasured("[bold red]x[/]", "", "failed", "\x1b]0;owned\x07 [link=evil]y[/link]")
+    comparison = comparison_of(hostile)
     text = printed(comparison)
     assert "[bold red]x[/]" in text
     assert "\x1b" not in text

@@ -4,7 +4,8 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from native import wait_for
+
+from stack.native import wait_for
 
 DAG = "input_pipeline_benchmark"
 ENDED = ("success", "failed")

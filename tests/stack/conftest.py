@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from airflow_client import AirflowClient
-from artifacts import Watcher
-from compose import read_env
-from inbox import Inbox, open_inbox
-from native import NativeStack, free_port, missing, wait_for
-from screens import chromium, open_page
 
 from feedbench.store import Store
+from stack.airflow_client import AirflowClient
+from stack.artifacts import Watcher
+from stack.compose import read_env
+from stack.inbox import Inbox, open_inbox
+from stack.native import NativeStack, free_port, missing, wait_for
+from stack.screens import chromium, open_page
 
 ROOT = Path(__file__).parents[2]
 LOGS = ROOT / "build" / "stack-logs"

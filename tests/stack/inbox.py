@@ -8,7 +8,8 @@ from email.message import EmailMessage
 from typing import Any
 
 from aiosmtpd.controller import Controller
-from native import free_port
+
+from stack.native import free_port
 
 
 class Inbox:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from compose import ROOT, environment, health_command, image_environment, services
+
+from stack.compose import ROOT, environment, health_command, image_environment, services
 
 AIRFLOW = ("scheduler", "dag-processor", "triggerer", "worker", "worker-cpu", "tensorboard")
 """Started together once the API server answers; the GPU worker's stand-in is the same queue without a GPU."""

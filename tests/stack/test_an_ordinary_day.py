@@ -7,8 +7,9 @@ import re
 
 import httpx
 import pytest
-from airflow_client import DAG
-from screens import open_page, sign_in, snap
+
+from stack.airflow_client import DAG
+from stack.screens import open_page, sign_in, snap
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from airflow_client import LONG, SMALL, AirflowClient
-from artifacts import overlapping, trials
-from native import NativeStack, wait_for
+
+from stack.airflow_client import LONG, SMALL, AirflowClient
+from stack.artifacts import overlapping, trials
+from stack.native import NativeStack, wait_for
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 

@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 import psutil
 import pytest
-from airflow_client import AirflowClient
-from native import NativeStack, wait_for
-from screens import sign_in, snap
 
 from feedbench.store import Store
+from stack.airflow_client import AirflowClient
+from stack.native import NativeStack, wait_for
+from stack.screens import sign_in, snap
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
