@@ -25,6 +25,8 @@ class StepPlan:
 
     warmup: int
     measured: int
+    skipped: int
+    """Between the measured and the profiled ones: they bring the window to where there is something to see."""
     profiled: int
     per_pass: int
 
@@ -36,11 +38,19 @@ class StepPlan:
         """
         per_pass = train_photos // settings.batch_size
         passes = -(-settings.steps // per_pass)
-        return cls(settings.warmup_steps, passes * per_pass, settings.profile_steps, per_pass)
+        start, drained = settings.warmup_steps % per_pass, settings.shuffle_buffer // settings.batch_size
+        skipped = 0
+        if _all_from_buffer(start, settings.profile_steps, per_pass, drained):
+            skipped = (per_pass - settings.profile_steps // 2 - start) % per_pass
+        return cls(settings.warmup_steps, passes * per_pass, skipped, settings.profile_steps, per_pass)
+
+    @property
+    def measured_end(self) -> int:
+        return self.warmup + self.measured
 
     @property
     def first_profiled(self) -> int:
-        return self.warmup + self.measured
+        return self.measured_end + self.skipped
 
     @property
     def total(self) -> int:
@@ -53,6 +63,15 @@ class StepPlan:
             steps=self.profiled,
             first_step_in_pass=self.first_profiled % self.per_pass,
         )
+
+
+def _all_from_buffer(start: int, steps: int, per_pass: int, drained: int) -> bool:
+    """Whether a window would show a pipeline of which only the end runs.
+
+    The last `drained` steps of a pass come out of the shuffle buffer, which is filled again at the first step of the
+    next one; with a buffer as large as the data all other steps do, and nothing is read or decoded in them.
+    """
+    return all(step % per_pass >= max(per_pass - drained, 1) for step in range(start, start + steps))
 
 
 class StepClock(keras.callbacks.Callback):
@@ -94,16 +113,13 @@ class StepClock(keras.callbacks.Callback):
     @property
     def step_times_ms(self) -> list[float]:
         """The measured steps, each from the end of the step before to its own end."""
-        ends = self._ends_s[self._plan.warmup - 1 : self._plan.first_profiled]
+        ends = self._ends_s[self._plan.warmup - 1 : self._plan.measured_end]
         return [(end - before) * 1000 for before, end in itertools.pairwise(ends)]
 
     def phases_s(self) -> dict[str, float]:
         """Wall time of warm-up, measured and profiled steps."""
-        marks = [
-            self.started_s,
-            *(self._ends_s[i - 1] for i in (self._plan.warmup, self._plan.first_profiled)),
-            self._ends_s[-1],
-        ]
+        plan = self._plan
+        marks = [self.started_s, *(self._ends_s[end - 1] for end in (plan.warmup, plan.measured_end, plan.total))]
         return dict(zip(("warmup", "measure", "profile"), (b - a for a, b in itertools.pairwise(marks)), strict=True))
 
     def check_complete(self) -> None:
