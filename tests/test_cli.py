@@ -180,7 +180,8 @@ def test_a_copy_of_a_run_outside_of_runs_is_not_taken_for_the_run_of_that_name(t
 
 
 @pytest.mark.parametrize(
-    "place", ["/proc/x", "/etc/passwd", "s3://", "http://127.0.0.1:9/x", "data:,x", "zip:///etc/passwd", "nul\0"]
+    "place",
+    ["/proc/x", "/etc/passwd", "s3://", "http://127.0.0.1:9/x", "data:,x", "zip:///etc/passwd", "nul\0", "memory://x"],
 )
 def test_artefacts_that_can_be_kept_nowhere_are_named_before_anything_is_drawn(place):
     with pytest.raises((OutputError, SettingsError), match=re.escape(place.rstrip("\0"))):
@@ -255,3 +256,13 @@ def test_tensorboard_lists_every_trial_with_its_profile(run):
     finally:
         board.terminate()
         board.wait(30)
+
+
+def test_output_that_cannot_show_a_star_ends_no_run(tmp_path):
+    """ASCII, strictly: stars and dashes come out as question marks, not as a stack of frames."""
+    (tmp_path / "runs").mkdir()
+    shutil.copytree(Path(__file__).parent / "golden" / "run_v2", tmp_path / "runs" / "run_v2")
+    strict = {"PYTHONIOENCODING": "ascii:strict"}
+    done = feedbench("history", "--out", tmp_path, env=strict)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "?" in done.stdout

@@ -1,6 +1,8 @@
 """The artefacts' layout: names cannot leave it, files appear whole, another's documents are refused by name."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -53,6 +55,14 @@ def test_a_reader_never_sees_half_a_document(anywhere):
     assert seen
     assert all(seen)
     assert [path.name for path in anywhere.root.iterdir()] == ["profile.json"]
+
+
+def test_documents_are_for_whom_the_umask_says(tmp_path):
+    """Read in a process of its own: 077 is for the owner alone, 022 for all to read."""
+    code = "import sys; from feedbench.store import *; write_bytes(Path(sys.argv[1]), b'x')"
+    for umask, mode in ((0o077, 0o600), (0o022, 0o644)):
+        subprocess.run([sys.executable, "-c", code, tmp_path / "x"], check=True, umask=umask)
+        assert (tmp_path / "x").stat().st_mode & 0o777 == mode
 
 
 def test_nothing_is_left_of_a_write_that_fails(tmp_path):

@@ -20,6 +20,7 @@ from feedbench import cli_history
 from feedbench.config import Settings
 from feedbench.errors import FeedbenchError, InputError, OutputError, TrialFailed
 from feedbench.records import Comparison, dump
+from feedbench.units import printable
 
 if typing.TYPE_CHECKING:
     from feedbench.store import RunFolder
@@ -27,6 +28,9 @@ if typing.TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs and no trial is left behind
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a star that a terminal cannot show must not end a run
+            stream.reconfigure(errors="replace")
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
@@ -34,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()  # else what it does not take is found out after the last handler
         return code
     except FeedbenchError as error:
-        print(f"feedbench: {error}", file=sys.stderr)
+        print(printable(f"feedbench: {error}"), file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:  # `| head` has seen enough
         _drop_output()
@@ -118,7 +122,7 @@ def _index(options: argparse.Namespace) -> int:
         print(found.photos.groupby("class_name").agg(photos=("path", "size"), bytes=("bytes", "sum")).to_string())
         print(f"{len(found.photos)} photos, {len(found.rejects)} rejects")
         for row in found.rejects.itertuples():
-            print(f"  {row.file}: {row.reason}")
+            print(printable(f"  {row.file}: {row.reason}"))
     return 0
 
 

@@ -60,7 +60,10 @@ def _history(options: argparse.Namespace) -> int:
 
 def _table(trend: "Trend") -> str:
     points = trend.points[-_SHOWN:]
-    lines = [f"{trend.variant} on {trend.machine}: {count(len(trend.points), 'night')}  {_sparkline(trend)}"]
+    lines = [
+        f"{trend.variant} on {trend.title}: {count(len(trend.points), 'night')}  {_sparkline(trend)}",
+        f"  {trend.in_common}",
+    ]
     first, levels = len(trend.points) - len(points), trend.levels()
     for number, point in enumerate(points, first):
         change = f"changed {signed_share(point.change)}" if point.change is not None else ""
@@ -88,13 +91,16 @@ def _compare(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found, indent=1))
         return 0
+    if found["conditions"]:
+        print(f"not the same thing measured: {', '.join(found['conditions'])}")
     for row in found["variants"]:
         interval = f"{signed_share(row['change'])} [{signed_share(row['ci_low'])}, {signed_share(row['ci_high'])}]"
         print(f"{row['variant']}: {ms(row['a_ms'])} → {ms(row['b_ms'])} ms, {interval}")
         print("".join(f"    {cause}\n" for cause in row["stages"]), end="")
     for name in found["only_in_one"]:
         print(f"{name}: a valid result in one of the runs only")
-    print("\n".join(found["around"]) or "nothing differs around them")
+    around = [difference for difference in found["around"] if difference not in found["conditions"]]
+    print("\n".join(around) or "nothing differs around them")
     return 0
 
 
@@ -103,7 +109,8 @@ def _accept(options: argparse.Namespace) -> int:
     from feedbench.flow.reach import reached
 
     accept(reached(options.out), options.run_id, options.variant, options.reason)
-    print(f"{options.variant} is held against its level of {options.run_id} from now on")
+    said = f"{options.variant} is held against its level of {options.run_id} from now on"
+    print(json.dumps({"accepted": {options.run_id: {options.variant: options.reason}}}) if options.json else said)
     return 0
 
 
@@ -112,7 +119,8 @@ def _pin(options: argparse.Namespace) -> int:
     from feedbench.history.retention import pin
 
     pin(reached(options.out), options.run_id, not options.off)
-    print(f"{options.run_id} is {'no longer pinned' if options.off else 'kept whole'}")
+    said = f"{options.run_id} is {'no longer pinned' if options.off else 'kept whole'}"
+    print(json.dumps({"run_id": options.run_id, "pinned": not options.off}) if options.json else said)
     return 0
 
 

@@ -15,6 +15,7 @@ The root is a folder or an fsspec address (s3://, gs://, file://). Files appear 
 Links are not followed: no document or file of a run lies outside of its folder.
 """
 
+import fcntl
 import os
 import re
 import stat
@@ -44,6 +45,7 @@ from feedbench.records.base import RUN_ID
 from feedbench.records.migrations import migrated
 
 ENVIRONMENT = "FEEDBENCH_ARTIFACTS"
+os.umask(_UMASK := os.umask(0o077))  # it can only be read by setting it
 _RUN_ID = re.compile(RUN_ID)
 _FOR_PEOPLE = re.compile(
     r"report\.(html|md)|comparison\.json|rejects\.csv"
@@ -80,6 +82,20 @@ class Store:
     @property
     def weights(self) -> UPath:
         return self.root / "weights"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """For read-change-write of what all runs share: others wait. Not in an object store, which has no locks."""
+        if not self.is_local:
+            yield
+            return
+        lock = Path(self.root) / ".lock"
+        with writing(lock):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            handle = lock.open("w")
+        with handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
 
     @property
     def history(self) -> UPath:
@@ -276,7 +292,7 @@ def _write_whole(target: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o644)
+        Path(name).chmod(0o666 & ~_UMASK)  # mkstemp's own is for its owner alone
         Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -4,7 +4,10 @@ Names carry their unit (`_ms`, `_s`, `_mb`, `_share`); a megabyte is 10**6 bytes
 What was not measured is None and is written as a dash, never as a number.
 """
 
+import re
+
 DASH = "–"
+_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 PS_PER_MS = 1_000_000_000
 BYTES_PER_MB = 1_000_000
 
@@ -58,6 +61,14 @@ def seconds(value: float | None) -> str:
 
 def count(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def printable(text: str) -> str:
+    """Text with the characters written out as `\\u202e` that can make a line say something else than what it says.
+
+    Control characters and those that turn the direction of the text round them; names of files hold anything.
+    """
+    return _INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _significant(value: float) -> str:

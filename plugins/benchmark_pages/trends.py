@@ -71,7 +71,7 @@ def overview(store: Store) -> tuple[Group, ...]:
     Thread(target=_import_drawing, daemon=True).start()  # while the reader chooses a trend to look at
     groups: dict[tuple[str, str], list[Line]] = {}
     for trend in Trends(History(store).latest(RECALLED)).all():
-        groups.setdefault((_title(trend), _conditions(trend)), []).append(_line(trend))
+        groups.setdefault((trend.title, trend.in_common), []).append(_line(trend))
     return tuple(
         Group(title, conditions, tuple(sorted(lines, key=lambda line: -line.last.step_time_ms)))
         for (title, conditions), lines in groups.items()
@@ -85,17 +85,7 @@ def trend_page(store: Store, series: str) -> TrendPage | None:
         return None
     levels = trend.levels()
     rows = [_row(point, number in levels) for number, point in enumerate(trend.points)]
-    return TrendPage(trend, _drawn(trend, levels), _title(trend), _conditions(trend), tuple(reversed(rows)))
-
-
-def _title(trend: Trend) -> str:
-    return f"{trend.machine}; {trend.conditions.get('accelerator', 'accelerator not known')}"
-
-
-def _conditions(trend: Trend) -> str:
-    """What all nights of a series have in common, by name."""
-    known = {name: value for name, value in sorted(trend.conditions.items()) if name != "accelerator"}
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in known.items())
+    return TrendPage(trend, _drawn(trend, levels), trend.title, trend.in_common, tuple(reversed(rows)))
 
 
 def _line(trend: Trend) -> Line:

@@ -93,8 +93,16 @@ def test_a_shuffle_buffer_that_is_never_emptied_costs_what_its_operators_cost_al
     assert forecast_ms(rewritten(NAIVE), fast) == pytest.approx(10 + 1 + 3 - 10 / 16)
 
 
-def test_an_operator_of_unknown_cost_gives_no_forecast():
-    assert forecast_ms(("TensorSlice", "Filter", *NAIVE[1:]), BASE) is None
+@pytest.mark.parametrize(
+    "operators",
+    [
+        ("TensorSlice", "Filter", *NAIVE[1:]),
+        ("TensorSlice", "Map", *NAIVE[1:]),  # one of the two decodes, the other does who knows what
+        ("MemoryCache", "Map", *CACHED[1:]),
+    ],
+)
+def test_an_operator_of_unknown_cost_gives_no_forecast(operators):
+    assert forecast_ms(operators, BASE) is None
 
 
 def test_what_tensorflow_makes_of_the_naive_chain():

@@ -177,6 +177,17 @@ def test_failed_and_invalid_variants_are_no_results(store):
     assert failed.name not in night.results
 
 
+def test_two_comparisons_at_once_lose_no_night(store):
+    """Both have read the file before either writes, and it held an old line of the first run: both results are kept."""
+    copy_of(store, "second", "2026-06-02T02:30:00+00:00")
+    first, second = sorted(History(store).nights, key=lambda night: night.run_id == "second")
+    History(store).add(first.model_copy(update={"results": {}}))  # as it was told while the run was going on
+    one, other = History(store), History(store)
+    one.add(first)
+    other.add(second)
+    assert {night.run_id: bool(night.results) for night in History(store).nights} == {"run_v1": True, "second": True}
+
+
 def test_a_thousand_nights_are_read_from_one_file(store, monkeypatch):
     """No run's folder is opened for a night that is known: a night costs the same, however many there were."""
     (night,) = History(store).nights
@@ -221,6 +232,20 @@ def test_two_runs_side_by_side_say_what_differs(store, capsys):
     assert naive["change"] == pytest.approx(0.5)
     assert naive["ci_low"] < 0.5 < naive["ci_high"]
     assert found["around"] == []
+
+
+def test_runs_that_measured_other_things_are_compared_with_a_word_about_it(store, capsys):
+    copy_of(store, "second", "2026-06-02T02:30:00+00:00")
+    run = store.run("second").read_run()
+    other = run.settings.model_copy(update={"batch_size": 8})
+    store.run("second").write_run(run.model_copy(update={"settings": other}))
+    assert main(["compare", "run_v1", "second", "--out", str(store.root)]) == 0
+    assert capsys.readouterr().out.startswith("not the same thing measured: batch size 32 → 8")
+
+
+def test_pin_tells_json(store, capsys):
+    assert main(["pin", "run_v1", "--json", "--out", str(store.root)]) == 0
+    assert json.loads(capsys.readouterr().out) == {"run_id": "run_v1", "pinned": True}
 
 
 def test_a_variant_that_no_run_has_is_named_with_the_nearest(store, capsys):

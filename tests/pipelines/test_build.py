@@ -1,5 +1,6 @@
 """What is built runs as it is written, on the same photos in the same order."""
 
+import dataclasses
 import hashlib
 
 import numpy as np
@@ -43,6 +44,28 @@ def test_every_variant_yields_the_same_photos_in_the_same_order(photos, tmp_path
             digest.update(np.rint(images.numpy()).astype("uint8").tobytes() + labels.numpy().tobytes())
         digests.add(digest.hexdigest())
     assert len(digests) == 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Some:
+    """A step that drops photos; in batches it would be `FiniteTake`, too."""
+
+    photos: int
+    operators = ("FiniteTake",)
+
+    def __call__(self, dataset):
+        return dataset.take(self.photos)
+
+
+@pytest.mark.tensorflow
+def test_a_pass_with_fewer_photos_is_less_work_and_refused(photos, tmp_path):
+    """10 of 24; all 24 are as many as there are."""
+    few, all_of_them = (
+        Variant("mine", steps=(Some(n), Decode(), Shuffle(), Repeat(), Batch()), why="planted") for n in (10, 24)
+    )
+    with pytest.raises(SettingsError, match="10 elements a pass, not the 24 training photos"):
+        build(few, *photos, values(tmp_path))
+    build(all_of_them, *photos, values(tmp_path))
 
 
 @pytest.mark.tensorflow

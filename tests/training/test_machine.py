@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 from feedbench.training import machine
 
@@ -24,6 +25,14 @@ def test_memory_is_cut_by_a_cgroup_limit(tmp_path, monkeypatch):
     (tmp_path / "memory.max").write_text("2000000000\n")
     monkeypatch.setattr(machine, "_CGROUP", tmp_path)
     assert machine.allowed_memory_mb() == 2000
+
+
+def test_tensorflow_is_named_whatever_its_wheel_calls_itself(monkeypatch):
+    """tensorflow_cpu is what the wheel writes; a regression is told with the version that came with it."""
+    written = [{"Name": "tensorflow_cpu"}, {"Name": "tensorboard_plugin_profile"}, {"Name": "Other"}]
+    found = [SimpleNamespace(metadata=metadata, version="2.0") for metadata in written]
+    monkeypatch.setattr("importlib.metadata.distributions", lambda: found)
+    assert machine.fingerprint().packages == {"tensorflow-cpu": "2.0", "tensorboard-plugin-profile": "2.0"}
 
 
 def test_equal_hardware_is_one_class_whatever_a_kernel_update_changes():

@@ -181,21 +181,30 @@ def _next_steps(results: Sequence[VariantResult], baseline: Costs | None, run: R
     if baseline is None or not measured:
         return ()
     chains = {s.name: rewritten(s.written) if s.rewritten else s.declared for s in run.variants if s.builtin}
-    best = min(measured, key=lambda r: r.step_time_ms.mean)
+    known = [r for r in measured if r.name in chains]
+    if not known:
+        return ()
+    fastest, best = (min(some, key=lambda r: r.step_time_ms.mean) for some in (measured, known))
     size = run.settings.image_size
-    return next_steps(
+    steps = next_steps(
         baseline,
-        chains.get(best.name, ()),
+        chains[best.name],
         best.step_time_ms.mean,
-        [chains[r.name] for r in measured if r.name in chains],
+        [chains[r.name] for r in known],
         run.data.train_photos * size * size * 3 * 4 / BYTES_PER_MB,
         run.settings.min_effect,
     )
+    if fastest is best:
+        return steps
+    gains = (
+        step.model_copy(update={"gain": 1 - step.forecast_ms / fastest.step_time_ms.mean}) for step in steps
+    )  # against a pipeline of the user's own, of which no forecast is known
+    return tuple(step for step in gains if step.gain > run.settings.min_effect)
 
 
 def _warnings(run: Run, evidence: Sequence[Evidence], family: stats.Family, home: str | None) -> list[str]:
     warnings = []
-    if run.settings.rounds == 1:
+    if all(len(rounds) == 1 for rounds in family.log_means.values()):
         warnings.append(
             "One round: the intervals know the spread of steps within a process, not that between processes. "
             "Use rounds=3 or more before you decide."

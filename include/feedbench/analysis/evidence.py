@@ -9,7 +9,9 @@ import numpy as np
 
 from feedbench.records import PipelineCheck, PlannedTrial, Profile, Trial, VariantSpec
 
-NO_RECORD = "no result was written: the worker was lost, its disk was full, or the task was cancelled"
+NO_RECORD = (
+    "no result was written: it has not run yet, the worker was lost, its disk was full, or the task was cancelled"
+)
 
 
 @dataclass(frozen=True)

@@ -133,8 +133,8 @@ def costs(
 
 
 def forecast_ms(operators: Sequence[str], costs: Costs) -> float | None:
-    """Step time of a chain of operators from source to sink, warm; None for an operator whose cost is not known."""
-    if not operators:
+    """Step time of a chain of operators from source to sink, warm; None where the cost of an operator is not known."""
+    if not operators or not _decodes_once(operators):
         return None
     handling = costs.alone if "ShuffleAndRepeat" in operators else costs.in_passes
     chain = _Chain()
@@ -211,6 +211,14 @@ class _Chain:
     def _takes_ms(self, model_ms: float = 0.0) -> float:
         """This segment; its map gets ready while it is idle, and while a model after it works."""
         return self.here - min(self.ready_ms, self.idle_ms + model_ms)
+
+
+def _decodes_once(operators: Sequence[str]) -> bool:
+    """Whether a map over photos can be the decoding: of two, or of one behind a cache, who knows what they do."""
+    over_photos = operators[: operators.index("BatchV2")] if "BatchV2" in operators else operators
+    maps = [op in ("Map", "ParallelMapV2") for op in over_photos]
+    cached = any(op in ("MemoryCache", "FileCache") for op in over_photos[: maps.index(True)]) if any(maps) else False
+    return sum(maps) <= 1 and not cached
 
 
 def _casts_after_batch(operators: Sequence[str]) -> bool:

@@ -27,6 +27,8 @@ RESAMPLES = 2000
 _WIDTH_SCATTER = 1.35
 """The next run's interval is as much wider than this one's in one run of ten (simulated, three rounds of ten)."""
 
+_NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
+
 Samples = Mapping[str, Mapping[int, Sequence[float]]]
 """Step times in ms by variant and round."""
 
@@ -158,7 +160,8 @@ def squeeze(variances: Sequence[float], freedoms: Sequence[float]) -> tuple[np.n
 def mean_interval(rounds: Sequence[Sequence[float]], block: int = 1, seed: int = 0) -> Estimate:
     """Mean of rounds of step times with its CONFIDENCE interval: rounds are resampled, then blocks of steps.
 
-    Resampling R rounds understates their variance by (R-1)/R; deviations are widened to make up for it.
+    Resampling R rounds understates their variance by (R-1)/R; deviations are widened to make up for it. One round knows
+    the spread of its steps alone.
     """
     generator = np.random.default_rng(seed)
     series = [np.asarray(r, float) for r in rounds]
@@ -201,8 +204,7 @@ def _within_trials(samples: Samples, block: int) -> tuple[dict[str, float], floa
     for variant, rounds in samples.items():
         variances = []
         for times in rounds.values():
-            # Eight blocks at the least: an interval from two has no end.
-            blocks = _blocks(np.asarray(times, float), min(block, max(len(times) // 8, 1))).mean(axis=1)
+            blocks = _blocks(np.asarray(times, float), block).mean(axis=1)
             degrees.append(max(len(blocks) - 1, 1))
             variances.append(np.var(blocks, ddof=1) / len(blocks) / np.mean(times) ** 2 if len(blocks) > 1 else 0.0)
         deviations[variant] = math.sqrt(np.mean(variances))
@@ -210,15 +212,20 @@ def _within_trials(samples: Samples, block: int) -> tuple[dict[str, float], floa
 
 
 def _blocks(times: np.ndarray, block: int) -> np.ndarray:
-    """Whole blocks of neighbours, blocks x steps; the remainder at the end is left out."""
-    size = max(1, min(block, len(times) // 2 or 1))
+    """Whole blocks of neighbours, blocks x steps; the remainder at the end is left out.
+
+    Eight blocks where there are as many steps, even if they are shorter then: an interval from two has no end.
+    """
+    size = max(1, min(block, len(times) // 8))
     return times[: len(times) // size * size].reshape(-1, size)
 
 
 def _block_means(times: np.ndarray, block: int, generator: np.random.Generator) -> np.ndarray:
-    """RESAMPLES means of blocks drawn with replacement."""
+    """RESAMPLES means of blocks drawn with replacement, their spread widened by what so few blocks understate it."""
     means = _blocks(times, block).mean(axis=1)
-    centred = means - means.mean() + times.mean()
+    n = len(means)
+    widen = math.sqrt(n / (n - 1)) * special.stdtrit(n - 1, (1 + CONFIDENCE) / 2) / _NORMAL if n > 1 else 0.0
+    centred = (means - means.mean()) * widen + times.mean()
     return centred[generator.integers(len(means), size=(RESAMPLES, len(means)))].mean(axis=1)
 
 

@@ -19,8 +19,9 @@ def accept(store: Store, run_id: str, variant: str, reason: str) -> None:
         raise SettingsError(f"variant {variant!r}: not slower in this run; slower: {', '.join(names) or 'none'}")
     if not reason.strip():
         raise SettingsError("reason: say why, for those who ask later")
-    known = store.read_accepted().reasons
-    store.write_accepted(Accepted(reasons=known | {run_id: known.get(run_id, {}) | {variant: reason.strip()}}))
+    with store.alone():
+        known = store.read_accepted().reasons
+        store.write_accepted(Accepted(reasons=known | {run_id: known.get(run_id, {}) | {variant: reason.strip()}}))
     changes = tuple(
         c.model_copy(update={"accepted": reason.strip()}) if c.variant == variant else c
         for c in comparison.history.changes

@@ -13,6 +13,8 @@ def reached(root: str | None) -> Store:
     """The store there, empty or not. Raises OutputError when the place does not answer."""
     with _answering(root):
         store = Store(root)
+        if store.root.protocol == "memory":
+            raise OutputError(f"artefacts at {root!r}: gone when this process ends; use a folder or a bucket")
         with suppress(FileNotFoundError):
             store.root.stat()
     return store

@@ -19,12 +19,17 @@ _MEMORY_STEP_MB = 500
 def environment(before: Night, tonight: Night) -> tuple[str, ...]:
     """All that differs around two nights: machine, software, conditions, code."""
     machine = _machine(before.machine, tonight.machine)
-    conditions = [
-        _change(name.replace("_", " "), before.conditions.get(name), tonight.conditions.get(name))
-        for name in sorted(before.conditions.keys() | tonight.conditions.keys())
-    ]
     code = _change("code", before.git_revision, tonight.git_revision)
-    return tuple(sentence for sentence in (*machine, *conditions, code) if sentence)
+    return tuple(sentence for sentence in (*machine, *conditions(before, tonight), code) if sentence)
+
+
+def conditions(before: Night, tonight: Night) -> list[str]:
+    """What was measured, where it differs: data, settings, accelerator, method."""
+    names = sorted(before.conditions.keys() | tonight.conditions.keys())
+    told = (
+        _change(name.replace("_", " "), before.conditions.get(name), tonight.conditions.get(name)) for name in names
+    )
+    return [sentence for sentence in told if sentence]
 
 
 def _machine(before: Machine, tonight: Machine) -> Iterator[str]:
@@ -46,7 +51,12 @@ def _machine(before: Machine, tonight: Machine) -> Iterator[str]:
 
 
 def _change(name: str, old: object, new: object) -> str:
-    return "" if old == new else f"{name} {old or 'none'} → {new or 'none'}"
+    return "" if old == new else f"{name} {in_words(old)} → {in_words(new)}"
+
+
+def in_words(value: object) -> str:
+    """A value as a person writes it; settings are kept in Python's words."""
+    return {"None": "none", "False": "off", "True": "on"}.get(str(value), str(value))
 
 
 def stages(before: Sequence[Sequence[NightlyStage]], tonight: Sequence[NightlyStage], change_ms: float) -> list[str]:

@@ -106,9 +106,9 @@ def _surroundings(
     tonight: Night, compared: Night | None, earlier: Sequence[Night], held: Sequence[_Held]
 ) -> tuple[str, ...]:
     """What differs from the last good night; for a new series, from the last night of all, and that it is new."""
-    if compared is None and not earlier:
+    before = compared or next((night for night in reversed(earlier) if night.results), None)
+    if before is None:
         return ()
-    before = compared or earlier[-1]
     differences = causes.environment(before, tonight)
     new = [it.variant for it in held if it.new_machine or not it.past]
     if not new:

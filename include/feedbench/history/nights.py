@@ -75,9 +75,15 @@ class History:
         return self._nights(earlier[-RECALLED:])
 
     def add(self, night: Night) -> None:
-        """Keep a night, in place of what was known of the same run, and with it all that had to be derived."""
-        self._lines[night.run_id] = _line(night)
-        write_bytes(self._store.history, b"".join(self._lines[run_id] + b"\n" for run_id in self._ordered()))
+        """Keep a night, in place of what was known of the same run, and with it all that had to be derived.
+
+        What another process has kept since this history was read stays.
+        """
+        with self._store.alone():
+            there = set(self._store.run_ids())
+            since = {run_id: line for run_id, line in _read(self._store).items() if run_id in there}
+            self._lines |= since | {night.run_id: _line(night)}
+            write_bytes(self._store.history, b"".join(self._lines[run_id] + b"\n" for run_id in self._ordered()))
 
     def _ordered(self) -> list[str]:
         return sorted(self._lines, key=self._key)

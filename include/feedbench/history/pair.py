@@ -14,6 +14,7 @@ def side_by_side(a: Night, b: Night) -> dict[str, Any]:
     return {
         "variants": [_row(name, a, b) for name in both],
         "only_in_one": sorted(a.results.keys() ^ b.results.keys()),
+        "conditions": causes.conditions(a, b),
         "around": list(causes.environment(a, b)),
     }
 

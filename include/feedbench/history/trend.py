@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from feedbench.history.causes import environment
+from feedbench.history.causes import environment, in_words
 from feedbench.records import Machine, Night
 from feedbench.units import count, mb
 
@@ -32,6 +32,16 @@ class Trend:
     machine: str
     conditions: dict[str, str]
     points: tuple[Point, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.machine}; {self.conditions.get('accelerator', 'accelerator not known')}"
+
+    @property
+    def in_common(self) -> str:
+        """What all nights of a series have in common, by name."""
+        known = {name: in_words(value) for name, value in sorted(self.conditions.items()) if name != "accelerator"}
+        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in known.items())
 
     def levels(self) -> tuple[int, ...]:
         """Numbers of the points at which a new level begins, as seen from the last one."""

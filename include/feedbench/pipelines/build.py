@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from feedbench.errors import SettingsError
-from feedbench.pipelines.steps import Cache, RunValues, bind
+from feedbench.pipelines.steps import Cache, Repeat, RunValues, bind
 from feedbench.pipelines.variants import Variant
 
 
@@ -26,6 +26,8 @@ def build(variant: Variant, paths: Sequence[str], labels: Sequence[int], values:
     dataset = source(paths, labels)
     to_fill = None
     for step in bind(variant.steps, values):
+        if isinstance(step, Repeat):
+            check_pass(variant, dataset, len(paths), values.batch_size)
         dataset = step(dataset)
         if isinstance(step, Cache):
             to_fill = dataset
@@ -48,6 +50,16 @@ def as_written(dataset: Any, *, rewritten: bool = False) -> Any:
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = rewritten
     return dataset.with_options(options)
+
+
+def check_pass(variant: Variant, dataset: Any, photos: int, batch_size: int) -> None:
+    """Raise SettingsError when a pass is known to hold other than all photos: that would be less work, not faster.
+
+    `dataset`: what is repeated, photos or batches. How much a filter or a generator gives, TensorFlow does not know.
+    """
+    count = int(dataset.cardinality())
+    if count >= 0 and photos not in (count, count * batch_size):
+        raise SettingsError(f"variant {variant.name!r}: {count:,} elements a pass, not the {photos:,} training photos")
 
 
 def check_batch(variant: Variant, dataset: Any, values: RunValues) -> None:

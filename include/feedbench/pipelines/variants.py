@@ -63,7 +63,10 @@ class Variant:
             declared=self.declared,
             rewritten=self.rewritten,
             cache=self.cache.where if self.cache else None,
-            builtin=all(type(step).__module__ == Decode.__module__ for step in self.steps),
+            builtin=all(
+                type(step).__module__ == Decode.__module__ and getattr(step, "parallel", None) in (None, AUTO)
+                for step in self.steps
+            ),
             spec=self._spec_text(),
         )
 

@@ -3,6 +3,7 @@
 import hashlib
 import importlib.metadata
 import platform
+import re
 import subprocess
 from pathlib import Path
 
@@ -29,7 +30,9 @@ _NAMED_PACKAGES = (
 def fingerprint() -> Machine:
     """This process's machine. Asks nvidia-smi where it exists; imports no TensorFlow."""
     gpus, driver, cuda = _nvidia()
-    packages = {d.metadata["Name"].lower(): d.version for d in importlib.metadata.distributions() if d.metadata["Name"]}
+    packages = {
+        _normal(d.metadata["Name"]): d.version for d in importlib.metadata.distributions() if d.metadata["Name"]
+    }
     hardware = {
         "cpu_model": _cpu_model(),
         "cores": allowed_cores(),
@@ -47,6 +50,11 @@ def fingerprint() -> Machine:
         lock_hash=_digest("\n".join(f"{name}=={packages[name]}" for name in sorted(packages))),
         **hardware,
     )
+
+
+def _normal(name: str) -> str:
+    """One spelling for each package, by PEP 503: wheels write tensorflow_cpu, where people write tensorflow-cpu."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def allowed_memory_mb() -> int:

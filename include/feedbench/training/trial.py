@@ -113,11 +113,15 @@ class Measurement:
     def _fill(self, variant: Variant, built: Built, photos: int) -> None:
         """One whole pass to the end: a cache is complete only when the element after the last was asked for."""
         self.reporter.start("filling the cache", photos, "photos")
+        seen = 0
         with self._phase("fill"):
             for _ in built.to_fill:
                 self.reporter.advance()
+                seen += 1
         self.reporter.done()
         self.found["fill_s"] = self.phases_s["fill"]
+        if photos not in (seen, seen * self.settings.batch_size):
+            raise TrialFailed(f"{seen:,} elements in the cache, not the {photos:,} training photos")
         if variant.cache.where == "memory":
             self.found["cache_mb"] = cache_bytes(variant, photos, self.settings.image_size) / BYTES_PER_MB
         else:
