@@ -67,6 +67,7 @@ def test_a_name_must_be_plain_and_not_the_ceilings(name):
 class Own:
     operators: Any = ("Map",)
     rank: Any = 0
+    is_source: Any = False
 
     def __call__(self, dataset):
         return dataset
@@ -81,11 +82,32 @@ class Own:
         ({"steps": (Own(operators="Map"), *GOOD)}, "is no step"),
         ({"steps": (Own(operators=5), *GOOD)}, "is no step"),
         ({"steps": (Own(rank="x"), *GOOD)}, "is no step"),
+        ({"steps": (Own(is_source="files"), *GOOD)}, "is no step"),
     ],
 )
 def test_what_is_of_a_wrong_type_is_refused_when_it_is_defined(changed, complaint):
     with pytest.raises(SettingsError, match=f"variant 'own': .*{complaint}"):
         Variant(**{"name": "own", "steps": GOOD, "why": ""} | changed)
+
+
+@dataclasses.dataclass(frozen=True)
+class FromGenerator:
+    operators = ("Generator", "FlatMap")
+    is_source = True
+
+    def __call__(self, dataset):
+        return dataset
+
+
+def test_a_step_that_is_a_source_takes_the_place_of_the_photos_names():
+    variant = Variant("own", steps=(FromGenerator(), *GOOD), why="")
+    assert variant.written[:4] == ("Generator", "FlatMap", "Map", "MemoryCache")
+    assert variant.declared[0] == "MemoryCache"
+
+
+def test_a_source_stands_first_for_what_is_before_it_would_not_run():
+    with pytest.raises(SettingsError, match="'own': FromGenerator is a source, but stands after Decode"):
+        Variant("own", steps=(Decode(), FromGenerator(), Shuffle(), Repeat(), Batch()), why="")
 
 
 def test_a_cache_is_in_memory_or_on_file():

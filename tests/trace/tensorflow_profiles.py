@@ -62,6 +62,21 @@ def plus_one(value):
     return value + 1
 
 
+def slow_element(value):
+    return tf.data.Dataset.from_tensors(value).map(slow(0.01))
+
+
+def concatenated() -> tf.data.Dataset:
+    """Passes of eight numbers, of which the last four are slow."""
+    return numbers(4).map(plus_one).concatenate(numbers(4).filter(slow_yes).map(plus_one))
+
+
+def chosen() -> tf.data.Dataset:
+    """Every second number is slow; what is chosen by is itself a dataset."""
+    inputs = [numbers().map(plus_one), numbers().filter(slow_yes)]
+    return tf.data.Dataset.choose_from_datasets(inputs, tf.data.Dataset.range(2).repeat())
+
+
 def pipelines() -> dict[str, tf.data.Dataset]:
     return {
         "slow_map": numbers().map(slow_python).shuffle(4).repeat().batch(2),
@@ -72,6 +87,10 @@ def pipelines() -> dict[str, tf.data.Dataset]:
         "slow_zip": tf.data.Dataset.zip((numbers().map(slow(0.01)).repeat(), numbers().map(plus_one).repeat())).batch(
             2
         ),
+        "flat_map": numbers().map(plus_one).flat_map(slow_element).repeat().batch(2),
+        "interleave": numbers().interleave(slow_element, cycle_length=4).repeat().batch(2),
+        "concatenate": concatenated().repeat().batch(2),
+        "choose": chosen().repeat().batch(2),
         "decoding": photos().map(decode).shuffle(10).repeat().batch(8),
         "parallel_decoding": photos().map(decode, num_parallel_calls=2).shuffle(10).repeat().batch(8),
         "fed": photos().map(decode, num_parallel_calls=2).cache().shuffle(10).repeat().batch(8).prefetch(2),

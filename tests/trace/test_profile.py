@@ -137,6 +137,10 @@ def test_chains_of_real_captures_of_other_people(real_data: Path) -> None:
         ("slow_generator", "Generator"),
         ("shuffle_fill", "Shuffle"),
         ("slow_zip", "Map"),
+        ("flat_map", "Map"),
+        ("interleave", "Map"),
+        ("concatenate", "Filter"),
+        ("choose", "Filter"),
         ("decoding", "Map"),
         ("parallel_decoding", "ParallelMapV2"),
     ],
@@ -157,11 +161,58 @@ def test_the_planted_slow_stage_is_named(tensorflow_profiles: dict[str, Path], n
         ("parallel_decoding", ("TensorSlice", "ParallelMapV2", "Shuffle", "ForeverRepeat", "BatchV2")),
         ("slow_generator", ("Generator", "FlatMap", "ParallelMapV2", "BatchV2", "Prefetch")),
         ("fed", ("MemoryCache", "Shuffle", "ForeverRepeat", "BatchV2", "Prefetch")),
+        ("flat_map", ("TensorSlice", "Map", "FlatMap", "ForeverRepeat", "BatchV2")),
+        ("interleave", ("TensorSlice", "Interleave", "ForeverRepeat", "BatchV2")),
+        ("concatenate", ("TensorSlice", "Map", "Concatenate", "ForeverRepeat", "BatchV2")),
+        ("choose", ("TensorSlice", "Map", "DirectedInterleave", "ForeverRepeat", "BatchV2")),
+        ("slow_zip", ("TensorSlice", "Map", "ForeverRepeat", "Zip", "BatchV2")),
     ],
 )
 def test_the_executed_chain_is_the_written_one(tensorflow_profiles: dict[str, Path], name: str, chain) -> None:
-    """From the source, or from the cache on where it is warm."""
+    """From the source, or from the cache on where it is warm; by the first input, not by the one with most time."""
     assert read_profile(tensorflow_profiles[name]).executed_pipeline == chain
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("name", "branches", "slow_lies_in"),
+    [
+        ("decoding", [], None),
+        ("flat_map", ["FromTensor > Map > FlatMap"], "what FlatMap makes of each element (FromTensor > Map)"),
+        ("interleave", ["FromTensor > Map > Interleave"], "what Interleave makes of each element (FromTensor > Map)"),
+        (
+            "concatenate",
+            ["TensorSlice > Filter > Map > Concatenate"],
+            "input 2 of Concatenate (TensorSlice > Filter > Map)",
+        ),
+        (
+            "choose",
+            ["TensorSlice > Filter > DirectedInterleave", "Range > ForeverRepeat > DirectedInterleave"],
+            "input 2 of DirectedInterleave (TensorSlice > Filter)",
+        ),
+        ("slow_zip", [], "input 1 of Zip (TensorSlice > Map > ForeverRepeat)"),
+    ],
+)
+def test_other_ways_through_a_pipeline_are_told_and_on_which_the_slow_stage_lies(
+    tensorflow_profiles: dict[str, Path], name: str, branches: list[str], slow_lies_in: str | None
+) -> None:
+    """Both inputs of the zip are Map > ForeverRepeat: by name one way."""
+    profile = read_profile(tensorflow_profiles[name])
+    end = () if name == "slow_zip" else ("ForeverRepeat", "BatchV2")
+    assert profile.branches == tuple((*way.split(" > "), *end) for way in branches)
+    notes = [note for note in profile.notes if note.startswith("The slowest stage")]
+    expected = f"The slowest stage, {profile.slowest_stage}, lies in {slow_lies_in}."
+    assert notes == ([expected] if slow_lies_in else [])
+
+
+@pytest.mark.tensorflow
+def test_a_map_before_a_flat_map_is_told_from_the_one_within(tensorflow_profiles: dict[str, Path]) -> None:
+    """Both are called Map and stand below FlatMap; only the one on each element sleeps, 10 ms for each of 20."""
+    stages = [stage for stage in read_profile(tensorflow_profiles["flat_map"]).stages if stage.operator == "Map"]
+    within, before = stages
+    assert within.self_ms >= 190
+    assert before.self_ms < within.self_ms / 4
+    assert before.blocking_ms.mean < within.blocking_ms.mean / 4
 
 
 @pytest.mark.tensorflow

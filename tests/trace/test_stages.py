@@ -25,10 +25,20 @@ def by_operator(profile) -> dict:
         (["Root::BatchV2::MemoryCache", "Root::BatchV2::MemoryCacheImpl"], ("MemoryCache", "BatchV2")),
         (["Root::FileCache", "Root::FileCacheImpl::Map"], ("Map", "FileCache")),
         (["Root::Prefetch::FlatMap[0]::Generator"], ("Generator", "FlatMap", "Prefetch")),
+        (["Root::FlatMap::FromTensor", "Root::FlatMap[0]::Generator"], ("Generator", "FlatMap")),
+        (["Root::FlatMap[3]::Map::FromTensor", "Root::FlatMap::TensorSlice"], ("TensorSlice", "FlatMap")),
+        (["Root::Interleave[3]::TFRecord", "Root::Interleave::Map"], ("Map", "Interleave")),
+        (["Root::Interleave[3]::TFRecord"], ("TFRecord", "Interleave")),
+        (["Root::Zip[10]::A", "Root::Zip[2]::B"], ("B", "Zip")),
+        (["Root::DirectedInterleave::Range", "Root::DirectedInterleave[1]::A"], ("A", "DirectedInterleave")),
     ],
 )
 def test_the_chain_is_told_from_source_to_sink(paths: list[str], expected: tuple[str, ...]) -> None:
-    """Names as TensorFlow 2.3 to 2.21 writes them: passes are dropped, a cache's implementation is the cache."""
+    """Names as TensorFlow 2.3 to 2.21 writes them: passes are dropped, a cache's implementation is the cache.
+
+    Of several inputs the first counts; a dataset that is made of each element only where no input was seen. The one
+    element that from_generator makes its Generator of is asked for at the start of a pass, in the window or not.
+    """
     pipeline = Pipeline()
     for path in paths:
         pipeline.node(f"Iterator::{path}").count += 1
@@ -40,6 +50,50 @@ def test_inputs_of_a_zip_stay_apart_while_files_of_an_interleave_are_added_up() 
     pipeline = Pipeline()
     assert pipeline.node(f"{ROOT}::Zip[0]::Map") is not pipeline.node(f"{ROOT}::Zip[1]::Map")
     assert pipeline.node(f"{ROOT}::Interleave[0]::Map") is pipeline.node(f"{ROOT}::Interleave[7]::Map")
+    assert pipeline.node(f"{ROOT}::Interleave::Map") is not pipeline.node(f"{ROOT}::Interleave[7]::Map")
+
+
+@pytest.mark.parametrize("slow", [0, 1])
+def test_the_chain_is_the_first_inputs_whichever_takes_most_time(drawing, steps, tmp_path, slow: int) -> None:
+    """Maps of 1 and 8 ms below a Zip, the second under a Filter: both ways are told, and on which the slow one lies."""
+    took = [8 if place == slow else 1 for place in (0, 1)]
+    calls = [
+        (f"{ROOT}::Zip", 0, 10),
+        (f"{ROOT}::Zip[0]::Map", 0, took[0]),
+        (f"{ROOT}::Zip[1]::Filter", took[0], took[0] + took[1]),
+        (f"{ROOT}::Zip[1]::Filter::Map", took[0], took[0] + took[1]),
+    ]
+    drawing.thread("python", [*steps(1, 20, 10), *calls])
+    profile = read_profile(drawing.save(tmp_path / "a.xplane.pb"))
+    assert profile.executed_pipeline == ("Map", "Zip")
+    assert profile.branches == (("Map", "Filter", "Zip"),)
+    assert profile.slowest_stage == "Map"
+    place = ("input 1 of Zip (Map)", "input 2 of Zip (Map > Filter)")[slow]
+    assert f"The slowest stage, Map, lies in {place}." in profile.notes
+    assert [stage.operator for stage in profile.stages] == ["Map", "Filter", "Map", "Zip"]
+    assert [stage.blocking_ms.mean for stage in profile.stages] == [took[1], 0, took[0], 1]
+
+
+def test_a_slow_stage_on_all_ways_needs_no_place(drawing, steps, tmp_path) -> None:
+    """BatchV2 takes 8 of 10 ms, and all goes through it."""
+    calls = [
+        (f"{ROOT}::BatchV2", 0, 10),
+        (f"{ROOT}::BatchV2::Zip", 0, 2),
+        (f"{ROOT}::BatchV2::Zip[0]::Map", 0, 1),
+        (f"{ROOT}::BatchV2::Zip[1]::Map", 1, 2),
+    ]
+    drawing.thread("python", [*steps(1, 20, 10), *calls])
+    profile = read_profile(drawing.save(tmp_path / "a.xplane.pb"))
+    assert profile.slowest_stage == "BatchV2"
+    assert any("branches" in note for note in profile.notes)
+    assert not any("lies in" in note for note in profile.notes)
+
+
+def test_a_pipeline_without_branches_has_one_way_and_says_nothing_of_others(drawing, steps, tmp_path) -> None:
+    drawing.thread("python", [*steps(1, 20, 10), (f"{ROOT}::BatchV2", 0, 10), (f"{ROOT}::BatchV2::Map", 0, 9)])
+    profile = read_profile(drawing.save(tmp_path / "a.xplane.pb"))
+    assert profile.branches == ()
+    assert not any("branches" in note for note in profile.notes)
 
 
 def test_self_time_is_duration_less_the_calls_below(drawing, steps, tmp_path) -> None:

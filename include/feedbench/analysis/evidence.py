@@ -1,6 +1,7 @@
 """What trials left behind, and whether it may be compared: what ran is held against what was written."""
 
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -64,9 +65,8 @@ def check(spec: VariantSpec, trials: Sequence[Evidence], home: str | None, diges
 
     `digest`: of the baseline's first batches; None where no trial of it got so far: then batches are not compared.
     """
-    profiles = [e.profile for e in trials if e.profile and e.profile.executed_pipeline]
-    executed = next((p.executed_pipeline for p in profiles if p.executed_pipeline != spec.declared), None)
-    executed = executed or (profiles[0].executed_pipeline if profiles else None)
+    seen = [_way(e.profile, spec.declared) for e in trials if e.profile and e.profile.executed_pipeline]
+    executed = next((way for way in seen if way != spec.declared), seen[0] if seen else None)
     matches = None if executed is None else executed == spec.declared
     pipeline = PipelineCheck(written=spec.written, declared=spec.declared, executed=executed, matches=matches)
     failures = [f"round {e.planned.round}: {e.failure}" for e in trials if e.failure]
@@ -85,14 +85,29 @@ def check(spec: VariantSpec, trials: Sequence[Evidence], home: str | None, diges
     return Check("ok", None, pipeline)
 
 
+def _way(profile: Profile, declared: tuple[str, ...]) -> tuple[str, ...]:
+    """Through the pipeline that ran: the way that was declared, where there is one, else the main one."""
+    return declared if declared in profile.branches else profile.executed_pipeline
+
+
 def _mismatch(declared: Sequence[str], executed: Sequence[str]) -> str:
-    extra = [op for op in executed if op not in declared]
-    missing = [op for op in declared if op not in executed]
+    wanted, ran = Counter(declared), Counter(executed)  # in order of first appearance
+    extra = [op for op in ran if op not in wanted]
+    missing = [op for op in wanted if op not in ran]
     parts = [
         f"executed {', '.join(extra)}; not declared" if extra else "",
-        f"declared {', '.join(missing)}; not executed" if missing else "",
+        f"declared {', '.join(missing)}; not executed in the profiled steps" if missing else "",
+        *(
+            f"declared {op} {_times(wanted[op])}, executed {op} {_times(ran[op])}"
+            for op in wanted
+            if 0 < ran[op] != wanted[op]
+        ),
     ]
     return "; ".join(part for part in parts if part) or "executed in another order: " + " > ".join(executed)
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def typical(good: Sequence[Evidence]) -> Evidence:

@@ -26,7 +26,10 @@ class Step(Protocol):
     """What a step must offer; a user's own is any frozen dataclass like this.
 
     `operators`: names under which TensorFlow runs it, as they stand in a profile, in order.
-    Optional: `rank`, its place in the one order that is right (see `variants.check_order`).
+    What a flat_map or interleave does to each element is no part of it: `("FlatMap",)`.
+    Optional: `rank`, its place in the one order that is right (see `variants.check_order`); `is_source = True` for one
+    whose elements do not come from the dataset it is given, which stands first and names its own source, as
+    `("Generator", "FlatMap")` for from_generator or `("TFRecord", "Interleave")` for records of long files.
     """
 
     @property

@@ -39,8 +39,10 @@ class Variant:
         check_name(self.name)
         check_types(self)
         check_order(self.name, self.steps)
+        check_source(self.name, self.steps)
         object.__setattr__(self, "title", self.title or self.name.replace("_", " "))
-        object.__setattr__(self, "written", (SOURCE_OPERATOR, *(op for step in self.steps for op in step.operators)))
+        source = () if _is_source(self.steps[0]) else (SOURCE_OPERATOR,)
+        object.__setattr__(self, "written", (*source, *(op for step in self.steps for op in step.operators)))
 
     @property
     def cache(self) -> Cache | None:
@@ -94,7 +96,7 @@ def check_types(variant: Variant) -> None:
         if not _is_step(step):
             raise SettingsError(
                 f"variant {variant.name!r}: {step!r} is no step: a frozen dataclass that takes a dataset, with a tuple "
-                "of texts as `operators` and, if at all, a number as `rank`"
+                "of texts as `operators` and, if at all, a number as `rank` and True or False as `is_source`"
             )
 
 
@@ -106,7 +108,12 @@ def _is_step(step: Any) -> bool:
         and isinstance(operators, tuple | list)
         and all(isinstance(operator, str) for operator in operators)
         and isinstance(getattr(step, "rank", 0), int | float)
+        and isinstance(_is_source(step), bool)
     )
+
+
+def _is_source(step: Step) -> bool:
+    return getattr(step, "is_source", False)
 
 
 _ORDER = {Cache: "cache", Shuffle: "shuffle", Repeat: "repeat", Batch: "batch", Prefetch: "prefetch"}
@@ -135,6 +142,16 @@ def check_order(name: str, steps: Sequence[Step]) -> None:
     for kind in (Repeat, Batch):
         if sum(isinstance(step, kind) for step in steps) != 1:
             raise SettingsError(f"variant {name!r}: needs {_ORDER[kind]} exactly once")
+
+
+def check_source(name: str, steps: Sequence[Step]) -> None:
+    """Raise SettingsError for a source of its own that does not stand first."""
+    for before, step in itertools.pairwise(steps):
+        if _is_source(step):
+            raise SettingsError(
+                f"variant {name!r}: {type(step).__name__} is a source, but stands after {type(before).__name__}, of "
+                "which nothing would run; let it stand first"
+            )
 
 
 VARIANTS: tuple[Variant, ...] = (

@@ -138,7 +138,9 @@ class Profile(Document):
     input_wait_share: Share | None = None
     device_compute_ms: float | None = None
     executed_pipeline: tuple[str, ...] | None = None
-    """tf.data operators from the source to the last one, as they ran in the window."""
+    """tf.data operators from the source to the last one, as they ran in the window; by the first of several inputs."""
+    branches: tuple[tuple[str, ...], ...] = ()
+    """Other ways from a source to the last one: by other inputs, or what a flat_map makes of each element."""
     stages: tuple[Stage, ...] = ()
     """In the order of `executed_pipeline`."""
     slowest_stage: str | None = None

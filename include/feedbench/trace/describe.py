@@ -35,6 +35,7 @@ def _head(profile: Profile) -> str:
         lines.append(f"device busy   {ms(profile.device_compute_ms)} ms a step")
     if profile.executed_pipeline:
         lines.append(f"pipeline      {' > '.join(profile.executed_pipeline)}")
+    lines += [f"  and         {' > '.join(way)}" for way in profile.branches]
     if profile.slowest_stage:
         lines.append(f"slowest stage {profile.slowest_stage}")
     return "\n".join(lines)

@@ -104,7 +104,9 @@ class _Summary:
         nodes = list(self.sink.walk()) if self.sink else []
         nodes = [node for node in nodes if node.count or node.work]
         slow = blocking.slowest(blocked, self.sink, self.wait_ms, self.step_ms) if self.sink else None
+        ways = tuple(dict.fromkeys(self.sink.ways())) if self.sink else ()
         self._note_what_is_missing()
+        self._note_other_ways(slow)
         return Profile(
             file=str(self.path),
             status="ok",
@@ -115,7 +117,8 @@ class _Summary:
             input_wait_ms=None if self.wait_ms is None else InputWait(mean=self.wait_ms),
             input_wait_share=None if self.wait_ms is None else self.wait_ms / self.step_ms,
             device_compute_ms=self._device_compute_ms(),
-            executed_pipeline=tuple(node.operator for node in stages.chain(self.sink)) if self.sink else None,
+            executed_pipeline=ways[0] if ways else None,
+            branches=ways[1:],
             stages=tuple(stages.as_record(node, blocked.get(node), self.step_ms) for node in nodes),
             slowest_stage=slow.operator if slow else None,
             cores=cores,
@@ -195,11 +198,14 @@ class _Summary:
         for other in others:
             chain = " > ".join(node.operator for node in stages.chain(other))
             self.notes.append(f"Another tf.data pipeline ran in the window and is left out: {chain}.")
-        if any(len(node.children) > 1 for node in self.sink.walk()):
-            self.notes.append(
-                "The pipeline has several inputs: the executed pipeline is the way through those with most time, "
-                "the stage table has all."
-            )
+
+    def _note_other_ways(self, slow: stages.Node | None) -> None:
+        if self.sink is None or all(len(node.children) < 2 for node in self.sink.walk()):
+            return
+        self.notes.append("The pipeline branches: one way through it is shown as executed, the stage table has all.")
+        place = stages.where(slow, self.sink) if slow else None
+        if place:
+            self.notes.append(f"The slowest stage, {slow.operator}, lies in {place}.")
 
 
 def _step_time(steps: Sequence[Step]) -> StepTime | None:

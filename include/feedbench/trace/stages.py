@@ -1,7 +1,8 @@
 """The tf.data operators of a capture as a tree: who calls whom, what each costs.
 
 A call of an iterator is an event named by its way from the root: `Iterator::Root::BatchV2::ForeverRepeat[3]::Map`.
-`[3]` counts passes, files or elements and is dropped, save below Zip and Concatenate, where it tells the inputs apart.
+`[3]` counts passes, files or elements, which are added up; of a Zip and its like it is an input's place. An operator
+that makes a dataset of each element has both: `FlatMap::TensorSlice` is its input, `FlatMap[3]::Map` is of an element.
 
 What a stage costs (`self_ps`), summed over its calls:
 - an operator that does its own work: duration less the calls of tf.data iterators within it on the same thread. A Map
@@ -21,7 +22,10 @@ from feedbench.trace.intervals import Intervals, Spans, intersection, length, un
 from feedbench.units import PS_PER_MS
 
 _ROOTS = ("Root", "Model")
-_TELL_INPUTS_APART = ("Zip", "Concatenate")
+_SEVERAL_INPUTS = ("Zip", "Concatenate", "DirectedInterleave")
+"""DirectedInterleave is choose_from_datasets and sample_from_datasets; what it chooses by has no index."""
+_EACH = "each"
+"""In the place of an index that counts passes, files or elements."""
 _COMPONENT = re.compile(r"(?P<operator>[^\[]+)(\[(?P<index>\d+)\])?")
 PREFETCH = "Prefetch"
 _OTHERS_WORK = re.compile(r"(Legacy)?Parallel|Prefetch$|MapAndBatch|NumaMapAndBatch")
@@ -41,6 +45,8 @@ class Node:
 
     operator: str
     parent: "Node | None" = None
+    which: str | None = None
+    """Of its caller's inputs: a place, or _EACH."""
     children: dict[tuple[str | None, str], "Node"] = field(default_factory=dict)
     count: int = 0
     total_ps: int = 0
@@ -81,11 +87,35 @@ class Node:
         first = min((child.active.starts[0] for child in self.children.values() if len(child.active)), default=0)
         return [(max(start, first), end) for start, end in spans if end > first]
 
+    @property
+    def inputs(self) -> list["Node"]:
+        """What is below, the main input first. By structure, for times differ from round to round."""
+        return sorted(self.children.values(), key=lambda node: (node.place, -node.total_ps))
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Among the inputs of its caller: numbered ones, then others, then what is made of each element.
+
+        A Generator is the exception. from_generator is a FlatMap that makes it of one dummy element, asked for once a
+        pass.
+        """
+        if self.which == _EACH:
+            return (0, 0) if self.operator == "Generator" else (3, 0)
+        return (2, 0) if self.which is None else (1, int(self.which))
+
     def walk(self) -> Iterator["Node"]:
-        """From the sources to the sink; of several inputs the one with most time last, next to its caller."""
-        for child in sorted(self.children.values(), key=lambda node: node.total_ps):
+        """From the sources to the sink; of several inputs the main one last, next to its caller."""
+        for child in reversed(self.inputs):
             yield from child.walk()
         yield self
+
+    def ways(self) -> Iterator[tuple[str, ...]]:
+        """The operators of every way from a source to this one, the main way first."""
+        if not self.children:
+            yield (self.operator,)
+        for child in self.inputs:
+            for way in child.ways():
+                yield (*way, self.operator)
 
     def settle(self) -> None:
         """Joins the threads' calls into `active`, here and below.
@@ -123,10 +153,10 @@ class Pipeline:
             match = _COMPONENT.match(part)
             operator = (match["operator"] if match else part).removesuffix(_IMPLEMENTATION)
             if not (place == 0 and operator in _ROOTS):
-                key = (index if node.operator in _TELL_INPUTS_APART else None, operator)
-                if key not in node.children:
-                    node.children[key] = Node(operator, parent=node)
-                node = node.children[key]
+                which = index if index is None or node.operator in _SEVERAL_INPUTS else _EACH
+                if (which, operator) not in node.children:
+                    node.children[which, operator] = Node(operator, parent=node, which=which)
+                node = node.children[which, operator]
             index = match["index"] if match else None
         return node
 
@@ -143,11 +173,34 @@ def is_detail(path: str) -> bool:
 
 
 def chain(sink: Node) -> list[Node]:
-    """From the source to the sink, by the input with most time where there are several."""
+    """From the source to the sink, by the main input where there are several."""
     nodes = [sink]
     while nodes[-1].children:
-        nodes.append(max(nodes[-1].children.values(), key=lambda node: node.total_ps))
+        nodes.append(nodes[-1].inputs[0])
     return nodes[::-1]
+
+
+def where(node: Node, sink: Node) -> str | None:
+    """In which input a stage below `sink` lies, in words; None for one on all ways, before which nothing branches."""
+    trunk = [sink]
+    while len(trunk[-1].children) == 1:
+        trunk.extend(trunk[-1].inputs)
+    if node in trunk:
+        return None
+    way, first = chain(node), node
+    while first.parent not in trunk:
+        first = first.parent
+        way.append(first)
+    return f"{_which_input(first)} ({' > '.join(stage.operator for stage in way)})"
+
+
+def _which_input(node: Node) -> str:
+    caller = node.parent.operator
+    if node.which == _EACH:
+        return f"what {caller} makes of each element"
+    if node.which is not None:
+        return f"input {int(node.which) + 1} of {caller}"
+    return f"what {caller} chooses by" if caller in _SEVERAL_INPUTS else f"the input of {caller}"
 
 
 def as_record(node: Node, blocking: Blocking | None, step_ms: float | None) -> Stage:
