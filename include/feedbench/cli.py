@@ -76,8 +76,7 @@ def _run(options: argparse.Namespace) -> int:
     fetched = download(store, settings, progress)
     index(store, run_id, settings, fetched, progress)
     trials, folder = plan(store, run_id, settings, fetched), store.run(run_id)
-    for number, planned in enumerate(trials, 1):
-        progress.note(f"trial {number} of {len(trials)}: {planned['variant']} #{planned['round']}")
+    for planned in trials:
         try:
             train(store, run_id, planned, progress)
         except TrialFailed as error:

@@ -26,6 +26,8 @@ def train(store: Store, run_id: str, planned: Mapping[str, Any], progress: Progr
     run = folder.read_run()
     if trial_plan.round > run.settings.rounds and is_settled(folder, run, before_round=trial_plan.round):
         return None
+    number = run.trials.index(trial_plan) + 1
+    progress.note(f"trial {number} of {len(run.trials)}: {trial_plan.variant} #{trial_plan.round}")
     trial = _run_locally(store, folder, run, trial_plan, progress)
     if trial.status == "failed":
         raise TrialFailed(f"{trial.variant} #{trial.round}: {trial.reason}")
