@@ -5,16 +5,17 @@ from dataclasses import replace
 import pytest
 
 from feedbench.analysis.evidence import Check, check, home_class
+from planted.trials import Planted
 
 NAIVE = ("TensorSlice", "Map", "Shuffle", "ForeverRepeat", "BatchV2")
 
 
 @pytest.fixture
-def ran(planted):
+def ran():
     """Judges the naive variant, declared as NAIVE, when these are the ways through what ran; round 3 may differ."""
 
     def judge(*ways: tuple[str, ...], in_round_3: tuple[tuple[str, ...], ...] | None = None) -> Check:
-        run = planted({"naive": 65.0})
+        run = Planted({"naive": 65.0})
         for rounds, shown in (((1, 2), ways), ((3,), in_round_3 or ways)):
             update = {"executed_pipeline": shown[0], "branches": shown[1:]}
             run = run.change(
