@@ -38,6 +38,7 @@ def main() -> int:
     adopt_orphans()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
+    print("starting Airflow; this takes about a minute", file=sys.stderr, flush=True)
     try:
         set_up(logs / "set-up.log")
         children = {name: start(command, logs / f"{name}.log") for name, command in services(port, board_port).items()}
