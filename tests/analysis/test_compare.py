@@ -46,7 +46,7 @@ def test_a_lead_that_may_be_noise_is_told_and_nothing_is_said_to_be_gained_beyon
     comparison = judged(Planted({"naive": 104.0, "prefetch": 50.0, "combined": 45.2}, noise=0.06))
     assert comparison.fastest == ("prefetch", "combined")
     assert "combined was 1." in comparison.verdict
-    assert "as fast as it, which only more rounds can confirm" in comparison.verdict
+    assert "as fast as prefetch, which only more rounds can confirm" in comparison.verdict
     assert "beyond combined there is nothing to gain from input" in comparison.verdict
 
 

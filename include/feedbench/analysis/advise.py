@@ -1,5 +1,6 @@
 """What to try next, and which accelerator a pipeline could feed: forecasts put to use."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ import numpy as np
 from feedbench.analysis.diagnose import GOOD_UTILISATION
 from feedbench.analysis.forecast import Costs, forecast_ms
 from feedbench.records import NextStep, WhatIf
-from feedbench.units import share
+from feedbench.units import mb, share
 
 _CURVE_MS = np.geomspace(1, 1000, 61)
 
@@ -19,7 +20,8 @@ class Candidate:
 
     change: str
     operators: tuple[str, ...]
-    memory_mb: float
+    memory_mb: float | None
+    """Of a cache in memory; None without one: what buffers take was not measured."""
 
 
 def next_steps(
@@ -51,22 +53,31 @@ def next_steps(
         for change, ms, memory_mb in forecasts
     ]
     helpful = sorted((s for s in steps if s.gain > min_effect), key=lambda s: (-s.gain, s.memory_mb or 0))
-    return tuple(helpful[:5]) or (_nothing_to_gain(costs.model_ms / here_ms, best_ms, min_effect),)
+    return tuple(helpful[:5]) or (_nothing_to_gain(costs.model_ms, best_ms, min_effect),)
 
 
-def _nothing_to_gain(model_share: float, best_ms: float, min_effect: float) -> NextStep:
-    """When no input change helps: how much input there is left in the step at all."""
-    left = 1 - model_share
+def _nothing_to_gain(model_ms: float, best_ms: float, min_effect: float) -> NextStep:
+    """When no input change helps: how much of the measured step is left beyond the model's part of the baseline's.
+
+    Where nothing is left, that part may still hold input work that shares the model's cores: it is not called the
+    model alone.
+    """
+    left = 1 - model_ms / best_ms
     return NextStep(
         change="nothing to gain from input: "
         + (
-            f"{share(left)} of the step is input that no change tried here would save"
+            f"by the clock {share(left)} of the step is not the model's, but no change tried here would save it"
             if left > min_effect
-            else "the step takes as long as the model alone"
+            else f"no change tried here would save more than {share(min_effect)} of the step"
         ),
         forecast_ms=best_ms,
         gain=0.0,
     )
+
+
+def rounds_to_see(effect: float, rounds: int, detectable: float) -> int:
+    """About how many rounds would find `effect`, where these found `detectable`: noise falls with their square root."""
+    return math.ceil(rounds * (math.log1p(detectable) / math.log1p(effect)) ** 2)
 
 
 def what_if(input_only_ms: float, runs_ahead: bool, batch_size: int) -> WhatIf:
@@ -86,7 +97,11 @@ def what_if(input_only_ms: float, runs_ahead: bool, batch_size: int) -> WhatIf:
 
 def _pipelines(float_mb: float) -> Iterator[Candidate]:
     """Every combination of sequential or parallel map, a cache or none, prefetch or none."""
-    caches = {(): (0.0, ""), ("MemoryCache",): (float_mb, "cache in memory"), ("FileCache",): (0.0, "cache on file")}
+    caches = {
+        (): (None, ""),
+        ("MemoryCache",): (float_mb, "cache in memory"),
+        ("FileCache",): (None, f"cache on file (on disk {mb(float_mb)})"),
+    }
     for map_operator, map_name in (("Map", ""), ("ParallelMapV2", "parallel map")):
         for cache, (memory_mb, cache_name) in caches.items():
             for ahead in ((), ("Prefetch",)):
