@@ -1,9 +1,9 @@
 import pytest
 
-from feedbench.records import Blocking, Changes, Profile, Stage
+from feedbench.records import Blocking, Changes, NextStep, Profile, Stage
 from feedbench.report.details import compared_chain
-from feedbench.report.view import build_view
-from planted.comparisons import comparison_of, run_of, variant
+from feedbench.report.view import build_view, fastest_note
+from planted.comparisons import comparison_of, run_of, unmeasured, variant
 
 
 def row_of(table, name):
@@ -76,11 +76,21 @@ def test_failed_and_invalid_variants_are_rows_with_their_reason_across_the_table
     assert len(failed.cells) == len(invalid.cells) == 2
 
 
-def test_forecasts_stand_beside_the_measured_time_with_a_signed_error():
-    comparison = comparison_of(variant("naive", "", ("TensorSlice",), 20.6, 21.0, forecast_ms=60.0))
-    measured = comparison.variants[0].step_time_ms.mean
-    row = row_of(build_view(comparison, run_of(comparison)).forecasts, "naive")
-    assert row.cells[3].text == f"−{(1 - 60 / measured) * 100:.1f} %"
+@pytest.mark.parametrize(("off", "tone"), [(0.86, ""), (0.84, "warn"), (1.16, "warn")])
+def test_forecasts_stand_beside_the_measured_time_with_a_signed_error_that_stands_out_when_large(off, tone):
+    measured = variant("prefetch", "", ("TensorSlice",), 0.6, 21.0).step_time_ms.mean
+    comparison = comparison_of(
+        variant("naive", "", ("TensorSlice",), 20.6, 21.0),
+        variant("prefetch", "", ("TensorSlice",), 0.6, 21.0, forecast_ms=off * measured),
+    )
+    error = row_of(build_view(comparison, run_of(comparison)).forecasts, "prefetch").cells[3]
+    assert error.text == f"{'−' if off < 1 else '+'}{round(abs(off - 1) * 100)} %"
+    assert error.tone == tone
+
+
+def test_the_baseline_hits_its_own_forecast_by_definition(emulated):
+    error = row_of(build_view(emulated, run_of(emulated)).forecasts, "naive").cells[3]
+    assert (error.text, error.detail) == ("–", "by definition")
 
 
 def test_next_steps_are_ranked_by_gain(emulated):
@@ -154,12 +164,95 @@ def test_every_setting_of_a_run_is_told_under_its_title(emulated):
     assert titles - told == {"Photos from"}  # told as the data's source
 
 
+# ---- what it was compared with, and whether that decides anything --------------------------------------------------
+
+
+def test_a_lonely_valid_variant_is_faster_than_none():
+    """Its A/A twin beside it and a failed one are no rivals."""
+    naive, twin = (variant(name, "", ("A",), 20.6, 21.0) for name in ("naive", "naive_again"))
+    comparison = comparison_of(naive, twin, unmeasured("prefetch", "", "failed", "no"), fastest=("naive",))
+    assert fastest_note(comparison) == "★ naive is the only variant with a valid result: it was compared with none."
+    rival = variant("prefetch", "", ("A",), 30.0, 31.0)
+    assert (
+        fastest_note(comparison_of(naive, rival, fastest=("naive",))) == "★ naive is faster than every other variant."
+    )
+
+
+def undecided(naive_ms, other_ms, **changes):
+    naive, other = variant("naive", "", ("A",), 20.6, 21.0), variant("prefetch", "", ("A",), 0.6, 21.0)
+    times = [v.step_time_ms.model_copy(update={"mean": ms}) for v, ms in ((naive, naive_ms), (other, other_ms))]
+    pair = [v.model_copy(update={"step_time_ms": time}) for v, time in zip((naive, other), times, strict=True)]
+    return comparison_of(*pair, fastest=("naive", "prefetch"), **changes)
+
+
+def test_a_run_that_would_not_find_what_it_saw_warns_and_names_the_rounds():
+    """110 to 100 ms is 10 %; three rounds find 21 %, and ln 1.21 is twice ln 1.1: four times the rounds."""
+    comparison = undecided(110.0, 100.0, smallest_detectable_effect=0.21)
+    view = build_view(comparison, run_of(comparison))
+    said = "the smallest effect that it would find is 21 %, and the largest difference from naive that it saw is 10 %"
+    assert view.warnings == (f"This run cannot decide: {said}. About --rounds 12 would do.",)
+    assert "1 warning" in [label.text for label in view.labels]
+    assert [cell.text for cell in view.next_steps.rows[0].cells] == ["more rounds (--rounds 12)", "–", "–", "–"]
+
+
+def test_a_run_that_sees_what_matters_warns_of_nothing():
+    """Equal but for 0.1 %, and 2 %, the smallest effect that matters, would have been found."""
+    comparison = undecided(100.1, 100.0, smallest_detectable_effect=0.02)
+    view = build_view(comparison, run_of(comparison))
+    assert view.warnings == ()
+    assert view.next_steps.rows[0].cells[0].text == "more rounds"
+
+
+def test_rounds_that_nobody_can_ask_for_are_not_advised():
+    comparison = undecided(100.1, 100.0, smallest_detectable_effect=0.5)
+    assert (
+        build_view(comparison, run_of(comparison))
+        .warnings[0]
+        .endswith("More than 100 rounds would be needed: use a quieter machine.")
+    )
+
+
+def test_that_the_page_cache_is_warm_is_a_fact_and_no_warning():
+    warm = "Every photo was read while indexing, so all variants start with a warm page cache."
+    comparison = comparison_of(variant("naive", "", ("A",), 20.6, 21.0), fastest=("naive",), warnings=(warm,))
+    view = build_view(comparison, run_of(comparison))
+    assert view.warnings == view.labels == ()
+    assert told(view)["Page cache"].startswith("warm for all variants")
+
+
+def told(view):
+    return {fact.label: fact.value for block in view.method for fact in block.facts}
+
+
+def test_settings_are_written_for_people(emulated):
+    """21 steps in passes of 7 where 20 were asked for; 300 photos less 224 and 60 are 16."""
+    facts = told(build_view(emulated, run_of(emulated, steps=20)))
+    wanted = {
+        "Measured steps": "21 (asked 20, whole passes of 7)", "Regression limit": "10 %", "Smallest effect": "2.0 %",
+        "Rejects at most": "5.0 %", "Validation share": "20 %", "Photos at most": "all", "Mixed precision": "off",
+        "Photos": "300, of which 224 to train, 60 to validate, 16 left over, for a pass has whole batches only",
+    }  # fmt: skip
+    assert {label: facts[label] for label in wanted} == wanted
+
+
+def test_memory_that_nobody_measured_is_a_dash_and_not_nothing():
+    step = NextStep(change="cache on file (on disk 130 MB)", forecast_ms=45.0, gain=0.1, memory_mb=0.0)
+    comparison = comparison_of(variant("naive", "", ("A",), 20.6, 21.0), fastest=("naive",), next_steps=(step,))
+    assert build_view(comparison, run_of(comparison)).next_steps.rows[0].cells[3].text == "–"
+
+
 # ---- variant by variant --------------------------------------------------------------------------------------------
 
 
 def test_baseline_and_fastest_are_open_the_others_closed(emulated):
     view = build_view(emulated, run_of(emulated))
     assert {section.name for section in view.details if section.opened} == {"naive", "prefetch"}
+
+
+def test_where_the_baseline_is_shipped_the_best_of_its_equals_is_open_too(emulated):
+    tied = emulated.model_copy(update={"fastest": ("naive", "prefetch", "combined")})
+    opened = {section.name for section in build_view(tied, run_of(tied)).details if section.opened}
+    assert opened == {"naive", "combined"}
 
 
 def test_a_chain_other_than_declared_is_marked_operator_by_operator():

@@ -10,6 +10,8 @@ from feedbench.report.layout import Cell, Column, Row, Table, Tone
 
 LONGEST_NAME = 80
 """Characters of a name in a table; variant by variant it stands in full."""
+_FAR_OFF = 0.15
+"""A forecast that misses by more than this is no ground to decide on."""
 _VERDICT_TONES: Mapping[str, Tone] = {"input-bound": "warn", "compute-bound": "good", "not measured": "muted"}
 
 _COLUMNS = (
@@ -91,9 +93,12 @@ def _slowest(variant: VariantResult) -> str:
     return f"slowest stage: {variant.slowest_stage}" if named else ""
 
 
-def next_steps_table(steps: Sequence[NextStep]) -> Table | None:
-    """What to try next, best first: pipelines that nobody ran, so there is nothing to hold a forecast against."""
-    if not steps:
+def next_steps_table(steps: Sequence[NextStep], first: str = "") -> Table | None:
+    """What to try next, best first: pipelines that nobody ran, so there is nothing to hold a forecast against.
+
+    `first`: what comes before all of them, and has no forecast.
+    """
+    if not steps and not first:
         return None
     columns = (
         Column("change"),
@@ -107,15 +112,17 @@ def next_steps_table(steps: Sequence[NextStep]) -> Table | None:
                 Cell(step.change),
                 Cell(units.ms(step.forecast_ms)),
                 Cell(units.signed_share(step.gain), tone="good" if step.gain > 0 else "muted"),
-                Cell(units.mb(step.memory_mb)),
+                Cell(units.mb(step.memory_mb or None)),  # records of old say 0 of what was not measured
             )
         )
         for step in sorted(steps, key=lambda step: step.gain, reverse=True)
     )
+    if first:
+        rows = (Row((Cell(first), *[Cell(units.DASH)] * 3)), *rows)
     return Table("What to try next, by predicted gain over the fastest variant", columns, rows)
 
 
-def forecasts_table(variants: Sequence[VariantResult]) -> Table | None:
+def forecasts_table(variants: Sequence[VariantResult], baseline: str) -> Table | None:
     """Predicted beside measured, of every variant that has a forecast."""
     columns = (
         Column("variant"),
@@ -129,7 +136,7 @@ def forecasts_table(variants: Sequence[VariantResult]) -> Table | None:
                 Cell(wording.shortened(variant.name, LONGEST_NAME)),
                 Cell(units.ms(variant.forecast_ms)),
                 Cell(units.ms(measured)),
-                Cell(_error(variant.forecast_ms, measured)),
+                _error(variant.forecast_ms, measured, is_source=variant.name == baseline),
             )
         )
         for variant in variants
@@ -139,5 +146,11 @@ def forecasts_table(variants: Sequence[VariantResult]) -> Table | None:
     return Table("Predicted from the baseline alone, beside what was measured", columns, rows) if rows else None
 
 
-def _error(forecast_ms: float, measured_ms: float | None) -> str:
-    return units.signed_share(forecast_ms / measured_ms - 1) if measured_ms else units.DASH
+def _error(forecast_ms: float, measured_ms: float | None, is_source: bool) -> Cell:
+    """`is_source`: the forecasts were made from this one, so that its own hits whatever the others are worth."""
+    if is_source:
+        return Cell(units.DASH, detail="by definition")
+    if not measured_ms:
+        return Cell(units.DASH)
+    error = forecast_ms / measured_ms - 1
+    return Cell(units.signed_share(error), tone="warn" if abs(error) > _FAR_OFF else "")

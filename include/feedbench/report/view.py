@@ -3,17 +3,18 @@
 Everything that a reader will see is chosen here and in the modules it calls; templates and charts only place it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from feedbench import units
-from feedbench.config import Settings
-from feedbench.records import Change, Comparison, DataSet, Run, VariantResult
+from feedbench.analysis.verdict import lowest
+from feedbench.config import A_A_TWIN
+from feedbench.records import Change, Comparison, Run, VariantResult
 from feedbench.report import wording
 from feedbench.report.details import VariantDetails, details
 from feedbench.report.glossary import GLOSSARY, Term
 from feedbench.report.layout import Cell, Fact, FactList, Table
+from feedbench.report.measurement import cautions, measured_how, more_rounds
 from feedbench.report.series import Picture, pictures
 from feedbench.report.tables import LONGEST_NAME, forecasts_table, next_steps_table, variants_table
 
@@ -59,27 +60,28 @@ def build_view(comparison: Comparison, run: Run) -> View:
     comparison, run = wording.visible(comparison), wording.visible(run)
     variants = ordered(comparison)
     anchors = {variant.name: f"variant-{place}" for place, variant in enumerate(variants, start=1)}
-    opened = {comparison.baseline, *comparison.fastest[:1]}
+    warnings = cautions(comparison, run)
+    opened = _opened(comparison)
     specs = {spec.name: spec for spec in run.variants}
     return View(
         run_id=comparison.run_id,
         created=f"{run.created_at[:16].replace('T', ' ')} UTC",
         verdict=comparison.verdict,
         emulated=_emulated(run),
-        labels=_labels(comparison, run),
+        labels=_labels(comparison, run, warnings),
         facts=_facts(comparison, run),
         history=_history(comparison),
         variants=variants_table(comparison, variants, anchors),
         fastest_note=fastest_note(comparison),
-        next_steps=next_steps_table(comparison.next_steps),
-        forecasts=forecasts_table(variants),
+        next_steps=next_steps_table(comparison.next_steps, more_rounds(comparison, run)),
+        forecasts=forecasts_table(variants, comparison.baseline),
         pictures=pictures(comparison, variants),
         details=tuple(
             details(v, specs.get(v.name), anchors[v.name], v.name in opened, comparison.steps_per_pass)
             for v in variants
         ),
-        method=_method(comparison, run),
-        warnings=comparison.warnings,
+        method=measured_how(comparison, run),
+        warnings=warnings,
         glossary=GLOSSARY,
     )
 
@@ -87,6 +89,14 @@ def build_view(comparison: Comparison, run: Run) -> View:
 def ordered(comparison: Comparison) -> tuple[VariantResult, ...]:
     """The baseline first, the others as given."""
     return tuple(sorted(comparison.variants, key=lambda variant: variant.name != comparison.baseline))
+
+
+def _opened(comparison: Comparison) -> set[str]:
+    """The baseline, and the one to ship; where that is the baseline, the one of lowest mean that equals it."""
+    if not comparison.fastest:
+        return {comparison.baseline}
+    ship = comparison.fastest[0]
+    return {comparison.baseline, ship if ship != comparison.baseline else lowest(comparison).name}
 
 
 # ---- the head ------------------------------------------------------------------------------------------------------
@@ -100,7 +110,7 @@ def _emulated(run: Run) -> Cell | None:
     return Cell("EMULATED ACCELERATOR", detail=step, tone="warn")
 
 
-def _labels(comparison: Comparison, run: Run) -> tuple[Cell, ...]:
+def _labels(comparison: Comparison, run: Run, warnings: Sequence[str]) -> tuple[Cell, ...]:
     """What must not be overlooked."""
     labels = []
     if run.settings.weights == "none" and run.settings.accelerator != "emulated":
@@ -109,8 +119,8 @@ def _labels(comparison: Comparison, run: Run) -> tuple[Cell, ...]:
     if failed:
         label = f"{failed} of {units.count(len(comparison.variants), 'variant')} failed or invalid"
         labels.append(Cell(label, tone="bad", href="variants"))
-    if comparison.warnings:
-        labels.append(Cell(units.count(len(comparison.warnings), "warning"), tone="warn", href="warnings"))
+    if warnings:
+        labels.append(Cell(units.count(len(warnings), "warning"), tone="warn", href="warnings"))
     return tuple(labels)
 
 
@@ -133,6 +143,9 @@ def fastest_note(comparison: Comparison) -> str:
     if not comparison.fastest:
         return ""
     if len(comparison.fastest) == 1:
+        rivals = {v.name for v in comparison.variants if v.status == "ok"} - {A_A_TWIN, *comparison.fastest}
+        if not rivals:
+            return f"★ {_named(comparison.fastest)} is the only variant with a valid result: it was compared with none."
         return f"★ {_named(comparison.fastest)} is faster than every other variant."
     return f"★ cannot be told apart from the fastest, the simplest first: {_named(comparison.fastest)}."
 
@@ -171,81 +184,3 @@ def _change(change: Change) -> ChangeStory:
 def _confidence(share: float) -> str:
     """Never 100 %: nothing here is certain."""
     return "over 99 %" if share > 0.99 else units.share(share)
-
-
-# ---- how it was measured -------------------------------------------------------------------------------------------
-
-
-def _method(comparison: Comparison, run: Run) -> tuple[FactList, ...]:
-    machine = run.machine
-    statistics = _known(
-        ("Method version", str(run.method_version)),
-        ("Noise floor", _share(comparison.noise_floor), "m-noise-floor"),
-        ("Smallest detectable effect", _share(comparison.smallest_detectable_effect), "m-detectable"),
-        ("Page cache", "warm: every photo was read by the index just before the trials"),
-    )
-    hardware = _known(
-        ("Host", machine.hostname),
-        ("CPU", machine.cpu_model),
-        ("Cores allowed", str(machine.cores)),
-        ("Memory allowed", units.mb(machine.memory_mb)),
-        ("GPU", ", ".join(machine.gpus) or "none"),
-        ("Driver", machine.driver),
-        ("CUDA", machine.cuda),
-        ("Kernel", machine.kernel),
-        ("Machine class", machine.machine_class),
-    )
-    versions = _known(
-        ("Git revision", run.git_revision),
-        ("Python", machine.python),
-        *sorted(machine.packages.items()),
-        ("All packages", machine.lock_hash),
-        ("Start weights", run.weights_digest),
-    )
-    return (
-        FactList("Measurement", (*statistics, *_settings(run.settings, ("Measurement", "Training", "Pipelines")))),
-        FactList("Data", _data(run.data, run.settings)),
-        FactList("Machine", hardware),
-        FactList("Versions", versions),
-    )
-
-
-def _share(value: float | None) -> str | None:
-    return None if value is None else units.share(value)
-
-
-def _known(*facts: tuple[Any, ...]) -> tuple[Fact, ...]:
-    return tuple(Fact(*fact) for fact in facts if fact[1])
-
-
-def _data(data: DataSet, settings: Settings) -> tuple[Fact, ...]:
-    files = data.photos + data.rejects
-    rejected = f"{units.count(data.rejects, 'file')} ({units.share(data.rejects / files if files else 0)})"
-    return _known(
-        ("Source", data.source),
-        ("Photos", f"{data.photos:,}, of which {data.train_photos:,} to train, {data.validation_photos:,} to validate"),
-        ("Classes", f"{len(data.classes)}: {wording.shortened(', '.join(data.classes), 300)}"),
-        ("Rejected", f"{rejected}, named in rejects.csv" if data.rejects else "none"),
-        ("Fingerprint", data.fingerprint),
-        *((fact.label, fact.value) for fact in _settings(settings, ("Data",)) if fact.label != "Photos from"),
-    )
-
-
-def _settings(settings: Settings, sections: Iterable[str]) -> tuple[Fact, ...]:
-    """Every setting of the sections under its title in the trigger form."""
-    return tuple(
-        Fact(field.title or name, _setting(name, getattr(settings, name)))
-        for section in sections
-        for name, field in Settings.model_fields.items()
-        if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("section") == section
-    )
-
-
-def _setting(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return ", ".join(value) or ("all" if name == "variants" else "none")
-    if value is None:
-        return "not set"
-    return f"{value:g}" if isinstance(value, float) else str(value)
