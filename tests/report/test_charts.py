@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import matplotlib as mpl
 import pytest
 
-from feedbench.report.charts import draw
+from feedbench.report.charts import draw, ratio_ticks
 from feedbench.report.nights import night_by_night
 from feedbench.report.series import Picture, pictures
 from feedbench.report.svg import COLOUR
@@ -79,6 +79,19 @@ def test_names_with_dollars_braces_and_markup_are_drawn_as_they_are():
 def test_a_name_in_a_script_that_the_measuring_font_lacks_is_no_warning():
     comparison = comparison_of(variant("naive", "", ("A",), 20.6, 21.0), variant("先読み", "", ("A",), 1.0, 5.0))
     assert "先読み" in texts(drawings(comparison)["step-parts"])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.95, 1.47, [1.0, 1.1, 1.2, 1.3, 1.4]),
+        (0.9, 3.2, [1.0, 1.5, 2.0, 3.0]),
+        (0.4, 6, [0.5, 1.0, 2.0, 5.0]),
+        (0.08, 20, [0.1, 1.0, 10.0]),
+    ],
+)
+def test_speed_ups_have_round_ratios_on_their_axis_and_never_nought(low, high, ticks):
+    assert ratio_ticks(low, high) == pytest.approx(ticks)
 
 
 def test_the_users_own_matplotlib_settings_change_nothing(emulated):

@@ -20,7 +20,7 @@ from planted.comparisons import comparison_of, run_of, unmeasured, variant
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = ("emulated", "changed_night", "all_failed")
-VOID = {"meta", "br"}
+VOID = {"meta", "br", "wbr"}
 
 
 class Page(HTMLParser):
@@ -171,6 +171,14 @@ def test_hostile_text_makes_no_markup_in_markdown(report, hostile):
     rows = [len(re.findall(r"(?<!\\)\|", line)) for line in lines if line.startswith("|")]
     assert set(rows) == {len(re.findall(r"\|", head))}
     assert len(rows) == 2 + len(hostile.variants)
+
+
+def test_a_long_name_breaks_after_an_underscore(report, emulated):
+    assert ">parallel_<wbr>map_<wbr>prefetch</a>" in report(emulated).html
+
+
+def test_text_and_detail_of_a_cell_are_told_apart_in_markdown(report, emulated):
+    assert "| balanced; slowest stage: ParallelMapV2 |" in report(emulated).markdown
 
 
 def test_names_keep_their_underscores_in_markdown(report, emulated):

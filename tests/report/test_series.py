@@ -1,6 +1,6 @@
 import pytest
 
-from feedbench.records import Span, Timeline, TimelineStep
+from feedbench.records import Accelerator, Span, Timeline, TimelineStep
 from feedbench.report.series import pictures, thinned
 from planted.comparisons import comparison_of, variant
 from planted.profiles import profile
@@ -17,11 +17,11 @@ def test_the_parts_of_a_step_add_up_to_its_measured_time(emulated):
 
 
 def test_parts_add_up_even_where_trace_and_ceiling_contradict_each_other():
-    """The trace says 60 % waiting, the ceiling says 90 % model: no part is negative, the sum is the step time."""
+    """The trace says 60 % waiting, the ceiling 48 ms: the model's part is the ceiling, the wait gives way."""
     comparison = comparison_of(variant("naive", "", ("A",), 5.0, 5.0, input_wait_share=0.6), ceiling_ms=48.0)
     series = picture(comparison, "step-parts").series
     total = comparison.variants[0].step_time_ms.mean
-    assert (series.model_ms[0], series.wait_ms[0], series.rest_ms[0]) == pytest.approx((0.4 * total, 0.6 * total, 0))
+    assert (series.model_ms[0], series.wait_ms[0], series.rest_ms[0]) == pytest.approx((48.0, total - 48, 0))
 
 
 def test_without_a_ceiling_the_model_is_not_told_from_the_rest():
@@ -86,7 +86,53 @@ def test_timelines_start_at_zero_and_hold_only_what_lies_within_the_steps():
     assert row.waits == ((0, 20),)
     assert row.lanes == (("Map", ((0, 15),)),)
     assert row.step_labels == ((15, "7"), (45, "8"))
-    assert found.alternative == "naive: 2 steps in 60.0 ms, of which 20.0 ms waiting for input."
+    assert found.alternative == "naive: steps 7 to 8 in 60.0 ms, of which 20.0 ms waiting for input."
+
+
+def starting(name, first):
+    """A variant whose six profiled steps of 50 ms begin with that number."""
+    steps = tuple(TimelineStep(number=first + n, start_ms=50 * n, end_ms=50 * n + 50) for n in range(6))
+    summary = profile(("A",), 1.0, 1.0).model_copy(update={"timeline": Timeline(steps=steps, lanes={})})
+    return variant(name, "", ("A",), 1.0, 1.0, summary=summary)
+
+
+def test_the_steps_that_all_variants_have_are_drawn_of_each():
+    """40 to 45 and 42 to 47 share 42 to 45."""
+    found = picture(comparison_of(starting("naive", 40), starting("prefetch", 42)), "timelines")
+    assert [row.numbers for row in found.series.rows] == ["steps 42 to 45"] * 2
+    assert found.caption.startswith("The same few profiled steps")
+
+
+def test_windows_that_share_no_step_are_not_called_the_same():
+    found = picture(comparison_of(starting("naive", 40), starting("prefetch", 52)), "timelines")
+    assert [row.numbers for row in found.series.rows] == ["steps 40 to 45", "steps 52 to 57"]
+    assert found.caption.startswith("A few profiled steps")
+
+
+def test_a_panel_says_which_round_it_shows_beside_the_mean_of_all():
+    """The means of the rounds are 0.4 % below the steps drawn, theirs, and 0.6 % above."""
+    one = variant("naive", "", ("A",), 20.6, 21.0)
+    comparison = comparison_of(
+        one.model_copy(update={"step_time_ms": one.step_time_ms.model_copy(update={"mean": 99})})
+    )
+    title = picture(comparison, "step-times").series.panels[0].title
+    assert title == "naive\nround 2 of 3: mean 66.6 ms (of all rounds 99.0 ms)"
+
+
+def test_a_dot_left_of_its_curve_takes_the_axis_with_it(emulated):
+    """Combined feeds 0.72 ms: a batch of 32 in 0.72 / 0.9 ms. Naive's 20.8 ms of input are not hidden there."""
+    series = picture(emulated, "what-if").series
+    curves = {curve.label.split(",")[0]: curve for curve in series.curves}
+    assert [curve.accelerator_step_ms[0] for curve in curves.values()] == pytest.approx([0.72] * 5)
+    assert curves["combined"].photos_per_s[0] == pytest.approx(32_000 * 0.9 / 0.72)
+    assert curves["naive"].photos_per_s[0] == pytest.approx(32_000 / (0.72 + 20.8))
+    assert curves["prefetch"].photos_per_s[0] == pytest.approx(32_000 / 21.0)
+
+
+@pytest.mark.parametrize(("kind", "warned"), [("cpu", True), ("gpu", False)])
+def test_curves_of_a_model_on_the_cpu_say_whom_they_hold_for(emulated, kind, warned):
+    on = emulated.model_copy(update={"accelerator": Accelerator(kind=kind, name="x")})
+    assert ("shares its cores with the input work" in picture(on, "what-if").caption) is warned
 
 
 def test_what_if_curves_are_ordered_by_where_they_stop_keeping_up(emulated):

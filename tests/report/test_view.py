@@ -307,6 +307,18 @@ def test_unknown_parallelism_is_a_dash_and_a_buffer_shows_held_and_possible(emul
     assert (shuffle["parallelism"].text, shuffle["buffer"].text) == ("–", "100 / 100")
 
 
+def test_a_direction_that_no_trace_showed_is_a_dash(emulated):
+    """The planted layers have a forward time and no backward one."""
+    naive = next(d for d in build_view(emulated, run_of(emulated)).details if d.name == "naive")
+    layers = next(table for table in naive.tables if table.caption.startswith("Slowest layers"))
+    assert [[cell.text for cell in row.cells[2:]] for row in layers.rows] == [["5.10", "–"], ["3.40", "–"]]
+
+
+def test_the_stages_say_which_round_they_are_of(emulated):
+    naive = next(d for d in build_view(emulated, run_of(emulated)).details if d.name == "naive")
+    assert "over 12 profiled steps of round 2 of 3" in naive.tables[0].caption
+
+
 def test_an_unusable_profile_says_why_in_the_notes():
     broken = Profile(file="f", status="unusable", reason="the file is empty")
     comparison = comparison_of(variant("naive", "", ("TensorSlice",), 20.6, 21.0, summary=broken))

@@ -1,5 +1,6 @@
 """One function a picture: chart series in, an inline SVG out. Figures are made without pyplot and its global state."""
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
@@ -12,6 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from feedbench.report.nights import NightByNight
+from feedbench.report.overlap import TimelineRow, Timelines
 from feedbench.report.series import (
     Picture,
     Series,
@@ -19,8 +21,6 @@ from feedbench.report.series import (
     StepPanel,
     StepParts,
     StepTimes,
-    TimelineRow,
-    Timelines,
     WhatIfCurves,
 )
 from feedbench.report.svg import COLOUR, SERIES_COLOURS, STYLE, inline_svg
@@ -102,12 +102,32 @@ def _speed_ups(series: SpeedUps) -> Figure:
     for ends in (series.lows, series.highs):
         axes.plot(ends, rows, linestyle="", marker="|", markersize=10, markeredgewidth=2, color=COLOUR["model"])
     axes.plot(series.values, rows, linestyle="", marker="o", markersize=7, color=COLOUR["model"])
-    axes.margins(x=0.06)
+    _ratio_axis(axes, [1.0, *series.lows, *series.highs])
     for row, label in zip(rows, series.labels, strict=True):
         axes.annotate(label, (1, row), (10, 0), axes.get_yaxis_transform(), "offset points", va="center")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
     axes.set_xlabel(f"times as fast as {series.baseline}")
     return figure
+
+
+def _ratio_axis(axes: Axes, values: Sequence[float]) -> None:
+    """Logarithmic, so that twice and half as fast lie equally far from 1."""
+    positive = [value for value in values if value > 0]
+    room = max((max(positive) / min(positive)) ** 0.06, 1.005)
+    low, high = min(positive) / room, max(positive) * room
+    axes.set(xscale="log", xlim=(low, high))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(ratio_ticks(low, high))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+
+
+def ratio_ticks(low: float, high: float) -> list[float]:
+    """Round ratios between the two, at least three where there are any; fewer the wider the range."""
+    for digits in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        ticks = [float(f"{digit}e{decade}") for decade in decades for digit in digits]
+        if len(found := [tick for tick in ticks if low <= tick <= high]) > 2:
+            return found
+    return [float(tick) for tick in MaxNLocator(6).tick_values(low, high) if low <= tick <= high]
 
 
 def _legend_above(figure: Figure, axes: Axes, handles: Sequence[Patch] | None = None) -> None:
@@ -124,14 +144,14 @@ def _legend_above(figure: Figure, axes: Axes, handles: Sequence[Patch] | None = 
 
 @_figure.register
 def _step_times(series: StepTimes) -> Figure:
-    columns, panel_height, gap, left = 2, 92, 62, 44
+    columns, panel_height, gap, left = 2, 92, 78, 44
     rows = -(-len(series.panels) // columns)
     figure = _canvas(rows * (panel_height + gap) + 10)
     width = (WIDTH - columns * left - 20) / columns
     highest = max(max(panel.times_ms) for panel in series.panels)
     for place, panel in enumerate(series.panels):
         row, column = divmod(place, columns)
-        x, y = left + column * (width + left + 12), 24 + row * (panel_height + gap)
+        x, y = left + column * (width + left + 12), 40 + row * (panel_height + gap)
         _panel(_axes(figure, x, y, width, panel_height), panel, highest)
     return figure
 
@@ -173,8 +193,10 @@ def _what_if(series: WhatIfCurves) -> Figure:
     highest = max(max(curve.photos_per_s) for curve in series.curves)
     lowest = min(min(curve.photos_per_s) for curve in series.curves)
     steps = series.curves[0].accelerator_step_ms
-    alone = [series.batch_size * 1000 / step for step in steps]
-    axes.plot(steps, alone, color=COLOUR["muted"], linewidth=1, linestyle=(0, (1, 2)), label="accelerator alone")
+    # A straight line on these axes, over all others: what no pipeline can exceed.
+    ends = (steps[0], steps[-1])
+    alone = [series.batch_size * 1000 / step for step in ends]
+    axes.plot(ends, alone, color=COLOUR["ink"], linewidth=1.6, linestyle=(0, (1, 1.6)), label="accelerator alone")
     axes.set(xscale="log", yscale="log", xlim=(steps[0], steps[-1]), ylim=(lowest * 0.8, highest * 1.6))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
@@ -226,6 +248,7 @@ def _timeline(axes: Axes, top: float, row: TimelineRow) -> list[tuple[float, str
     """One variant: heading, model lane of double height, a lane for each stage. Returns the lanes' places and names."""
     heading = (0, top + HEADING - 4)
     axes.annotate(row.name, heading, (4 - NAMES, 0), textcoords="offset points", weight="bold", annotation_clip=False)
+    axes.annotate(row.numbers, heading, (2, 0), textcoords="offset points", color=COLOUR["muted"], size=11)
     axes.axhline(top + HEADING - 18, xmin=-NAMES / (WIDTH - NAMES - 14), color=COLOUR["grid"], clip_on=False)
     model = top + HEADING
     axes.broken_barh(row.steps, (model, 2 * LANE - 5), color=COLOUR["model"], edgecolor=COLOUR["band"], linewidth=1)

@@ -139,7 +139,7 @@ def _window(window: Window, steps_per_pass: int | None) -> str:
 
 def _tables(variant: VariantResult, profile: Profile) -> tuple[Table, ...]:
     made = (
-        _stages(profile),
+        _stages(profile, wording.round_shown(variant)),
         _ops("Operators with the most self time on the host", profile.top_ops, "host"),
         _ops("Operators with the most self time on the device", profile.top_ops, "device"),
         _layers(profile),
@@ -150,7 +150,7 @@ def _tables(variant: VariantResult, profile: Profile) -> tuple[Table, ...]:
     return tuple(table for table in made if table is not None)
 
 
-def _stages(profile: Profile) -> Table | None:
+def _stages(profile: Profile, which_round: str) -> Table | None:
     if not profile.stages:
         return None
     columns = (
@@ -169,7 +169,7 @@ def _stages(profile: Profile) -> Table | None:
     )
     slowest = _slowest(profile)
     rows = tuple(_stage_row(stage, stage is slowest) for stage in profile.stages)
-    window = units.count(profile.steps, "profiled step")
+    window = units.count(profile.steps, "profiled step") + (f" of {which_round}" if which_round else "")
     return Table(f"Stages from the source to the last one, over {window}; ▶ the slowest", columns, rows)
 
 
@@ -239,10 +239,15 @@ def _layers(profile: Profile) -> Table | None:
     )
     slowest_first = sorted(profile.layers, key=lambda layer: layer.forward_ms + layer.backward_ms, reverse=True)
     rows = tuple(
-        Row((Cell(layer.name), Cell(layer.where), Cell(units.ms(layer.forward_ms)), Cell(units.ms(layer.backward_ms))))
+        Row((Cell(layer.name), Cell(layer.where), Cell(_seen(layer.forward_ms)), Cell(_seen(layer.backward_ms))))
         for layer in slowest_first[:MOST_ROWS]
     )
     return Table("Slowest layers of the model", columns, rows) if rows else None
+
+
+def _seen(ms: float) -> str:
+    """No time at all is a direction that was not seen in the trace, not one that takes none."""
+    return units.ms(ms or None)
 
 
 def _kernels(profile: Profile) -> Table | None:

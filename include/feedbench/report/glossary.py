@@ -62,7 +62,7 @@ GLOSSARY = (
         "Verdict",
         "From two witnesses. The trace: an input wait of 20 % or more is input-bound, under 5 % compute-bound (XProf's "
         "lines). The clock: an AU under 80 % is input-bound, of 90 % or more compute-bound. Between: balanced. "
-        "Where they contradict each other the note says so.",
+        "Where the two contradict each other the verdict is balanced, and the note quotes both.",
     ),
     Term("m-memory", "Memory", "Largest resident memory of the trial's process (peak RSS), model included."),
     Term("m-cache", "Cache", "Size of the filled cache, in memory or on the worker's disk."),
@@ -76,9 +76,12 @@ GLOSSARY = (
     Term(
         "m-forecast",
         "Forecast",
-        "Step time predicted from the baseline's trials alone, by the operational model of Plumber (MLSys 2022).",
-        "input = the slowest segment, or all work / cores if that is longer; "
-        "step = model + input, or the larger of both where a prefetch overlaps them; "
+        "Step time predicted from the baseline's trials alone, by the operational model of Plumber (MLSys 2022). A "
+        "segment is what works by itself, divided from the next where an operator runs ahead. The model's own work "
+        "on the cores is all of it on a CPU and none on a GPU.",
+        "input = max(segments, work / cores); "
+        "step = model + input, or max(model, input, (work + the model's own work) / cores) where the last operator "
+        "runs ahead; "
         "model = step time of the baseline − its input only (at least the ceiling)",
     ),
     Term(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from feedbench.records import Comparison, Run
 from feedbench.report.charts import draw
@@ -29,7 +29,7 @@ def render(comparison: Comparison, run: Run) -> Report:
 
 
 def _environment(**options: Any) -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("feedbench.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -38,6 +38,13 @@ def _environment(**options: Any) -> Environment:
         keep_trailing_newline=True,
         **options,
     )
+    environment.filters["breakable"] = _breakable
+    return environment
+
+
+def _breakable(name: str) -> Markup:
+    """A name that does not fit on a line is broken after an underscore, not within a word."""
+    return escape(name).replace("_", Markup("_<wbr>"))
 
 
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~#&]|(?<![^\W_])_|_(?![^\W_])|!(?=\[)")

@@ -1,20 +1,17 @@
 """What the pictures show: numbers to draw, labels already written, and the same in words for who cannot see them."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from feedbench import units
-from feedbench.records import Comparison, Span, Timeline, VariantResult
+from feedbench.records import Comparison, VariantResult, WhatIf
 from feedbench.report.nights import NightByNight
-from feedbench.report.wording import interval_times, shortened
+from feedbench.report.overlap import Timelines, timelines
+from feedbench.report.wording import IN_PICTURES, interval_times, picture_name, round_shown, shortened
 
-NAME_LENGTH = 26
 MOST_POINTS = 300
-MOST_LANES = 4
 MOST_PASS_MARKS = 40
-Bars = tuple[tuple[float, float], ...]
-"""(start, width) each."""
 
 
 @dataclass(frozen=True)
@@ -71,21 +68,6 @@ class WhatIfCurves:
     accelerator_label: str
 
 
-@dataclass(frozen=True)
-class TimelineRow:
-    name: str
-    steps: Bars
-    waits: Bars
-    step_labels: tuple[tuple[float, str], ...]
-    lanes: tuple[tuple[str, Bars], ...]
-
-
-@dataclass(frozen=True)
-class Timelines:
-    rows: tuple[TimelineRow, ...]
-    end_ms: float
-
-
 Series = StepParts | SpeedUps | StepTimes | WhatIfCurves | Timelines | NightByNight
 
 
@@ -114,13 +96,9 @@ def pictures(comparison: Comparison, variants: Sequence[VariantResult]) -> tuple
     return tuple(picture for picture in made if picture is not None)
 
 
-def _name(variant: VariantResult) -> str:
-    return shortened(variant.name, NAME_LENGTH)
-
-
 def _step_parts(comparison: Comparison, measured: Sequence[VariantResult]) -> Picture:
     parts = [_parts(variant, comparison.ceiling_ms) for variant in measured]
-    names = tuple(map(_name, measured))
+    names = tuple(map(picture_name, measured))
     model, wait, rest = (tuple(column) for column in zip(*parts, strict=True))
     ceiling = comparison.ceiling_ms
     words = [
@@ -132,8 +110,9 @@ def _step_parts(comparison: Comparison, measured: Sequence[VariantResult]) -> Pi
     return Picture(
         "step-parts",
         "Where a step's time goes",
-        "Mean step time by part. What is neither the model by itself (ceiling) nor waiting for input is rest: "
-        "input work that takes cores from the model, and overhead."
+        "Mean step time by part. The model's is the ceiling, its step by itself. Waiting for input is what the profile "
+        "saw, but at most what the step takes beyond the ceiling. The rest is input work that takes cores from the "
+        "model, and overhead."
         if ceiling
         else "Mean step time by part. Without a ceiling trial the model's own time cannot be told from the rest.",
         "; ".join(words) + ".",
@@ -150,11 +129,14 @@ def _step_parts(comparison: Comparison, measured: Sequence[VariantResult]) -> Pi
 
 
 def _parts(variant: VariantResult, ceiling_ms: float | None) -> tuple[float, float, float]:
-    """Model, input wait, rest in ms. They add up to the step time even where the two witnesses disagree."""
+    """Model, input wait, rest in ms. They add up to the step time even where the two witnesses disagree.
+
+    The ceiling was measured with no profiler on, so that it is the wait that gives way.
+    """
     assert variant.step_time_ms
     total = variant.step_time_ms.mean
-    wait = total * min(variant.input_wait_share or 0.0, 1.0)
-    model = min(ceiling_ms or 0.0, total - wait)
+    model = min(ceiling_ms or 0.0, total)
+    wait = min(total * (variant.input_wait_share or 0.0), total - model)
     return model, wait, total - wait - model
 
 
@@ -162,9 +144,9 @@ def _speed_ups(comparison: Comparison, measured: Sequence[VariantResult]) -> Pic
     compared = [(variant, variant.speedup) for variant in measured if variant.speedup]
     if not compared:
         return None
-    baseline = shortened(comparison.baseline, NAME_LENGTH)
+    baseline = shortened(comparison.baseline, IN_PICTURES)
     labels = tuple(f"{units.times(speedup.value)} {interval_times(speedup)}" for _, speedup in compared)
-    names = tuple(_name(variant) for variant, _ in compared)
+    names = tuple(picture_name(variant) for variant, _ in compared)
     return Picture(
         "speed-ups",
         f"Speed-up over {baseline}",
@@ -188,15 +170,15 @@ def _step_times(comparison: Comparison, measured: Sequence[VariantResult]) -> Pi
     if not panels:
         return None
     words = [
-        f"{_name(variant)} from {units.ms(min(variant.step_times_ms))} to {units.ms(max(variant.step_times_ms))} ms"
+        f"{picture_name(variant)} from {units.ms(min(times))} to {units.ms(max(times))} ms"
         for variant in measured
-        if variant.step_times_ms
+        if (times := variant.step_times_ms)
     ]
     return Picture(
         "step-times",
         "Step by step",
-        "Every measured step of the median round; dotted lines open a new pass over the photos, where a shuffle "
-        "buffer drains and fills again.",
+        "Every measured step of one round each, the one of median step time; dotted lines open a new pass over the "
+        "photos, where a shuffle buffer drains and fills again.",
         "Step times over the step number: " + "; ".join(words) + ".",
         StepTimes(panels),
     )
@@ -207,13 +189,20 @@ def _panel(variant: VariantResult, steps_per_pass: int | None) -> StepPanel:
     numbers = range(first, first + len(variant.step_times_ms))
     starts = tuple(n for n in numbers if n % steps_per_pass == 0) if steps_per_pass else ()
     kept = thinned(variant.step_times_ms, MOST_POINTS)
-    mean = sum(variant.step_times_ms) / len(variant.step_times_ms)
     return StepPanel(
-        f"{_name(variant)}, mean {units.ms(mean)} ms",
+        f"{picture_name(variant)}\n{_means(variant)}",
         tuple(first + i for i in kept),
         tuple(variant.step_times_ms[i] for i in kept),
         starts if len(starts) <= MOST_PASS_MARKS else (),
     )
+
+
+def _means(variant: VariantResult) -> str:
+    mean = f"{units.ms(sum(variant.step_times_ms) / len(variant.step_times_ms))} ms"
+    shown = round_shown(variant)
+    if not shown or variant.step_time_ms is None or len(variant.round_means_ms) == 1:
+        return f"mean {mean}"
+    return f"{shown}: mean {mean} (of all rounds {units.ms(variant.step_time_ms.mean)} ms)"
 
 
 def thinned(values: Sequence[float], most: int) -> list[int]:
@@ -225,25 +214,26 @@ def thinned(values: Sequence[float], most: int) -> list[int]:
     return sorted({pick(bucket, key=values.__getitem__) for bucket in map(list, buckets) for pick in (min, max)})
 
 
+_SHARED = (
+    " Here the model runs on the CPU and shares its cores with the input work: the curves hold for an accelerator of "
+    "its own only."
+)
+
+
 def _what_if(comparison: Comparison, measured: Sequence[VariantResult]) -> Picture | None:
     known = [(variant, variant.what_if) for variant in measured if variant.what_if]
     if not known:
         return None
-    curves = tuple(
-        WhatIfCurve(
-            f"{_name(variant)}, from {units.ms(curve.keeps_up_from_ms)} ms",
-            curve.accelerator_step_ms,
-            curve.photos_per_s,
-            curve.keeps_up_from_ms,
-        )
-        for variant, curve in sorted(known, key=lambda pair: pair[1].keeps_up_from_ms, reverse=True)
-    )
+    known.sort(key=lambda pair: pair[1].keeps_up_from_ms, reverse=True)
+    start = min(min(curve.accelerator_step_ms[0], curve.keeps_up_from_ms) for _, curve in known)
+    curves = tuple(_curve(variant, curve, comparison.batch_size, start) for variant, curve in known)
     here = comparison.ceiling_ms or (comparison.accelerator and comparison.accelerator.step_ms)
     return Picture(
         "what-if",
         "Which accelerator could each pipeline feed?",
         "Photos a second against the accelerator's own step time. Right of its dot a pipeline keeps the accelerator "
-        "at least 90 % busy; left of it a faster accelerator is bought in vain.",
+        "at least 90 % busy; left of it a faster accelerator is bought in vain."
+        + (_SHARED if comparison.accelerator and comparison.accelerator.kind == "cpu" else ""),
         "Shortest accelerator step that each pipeline still feeds at 90 % utilisation: "
         + "; ".join(curve.label for curve in curves)
         + ".",
@@ -251,48 +241,35 @@ def _what_if(comparison: Comparison, measured: Sequence[VariantResult]) -> Pictu
     )
 
 
+def _curve(variant: VariantResult, curve: WhatIf, batch_size: int, start_ms: float) -> WhatIfCurve:
+    """The curve drawn from `start_ms` on, so that no dot lies outside of the picture."""
+    steps, rates, dot = curve.accelerator_step_ms, curve.photos_per_s, curve.keeps_up_from_ms
+    here = [ms for ms in sorted({start_ms, dot}) if ms < steps[0]]
+    before = [batch_size * 1000 / _fed_step_ms(ms, dot, steps[0], batch_size * 1000 / rates[0]) for ms in here]
+    label = f"{picture_name(variant)}, from {units.ms(dot)} ms"
+    return WhatIfCurve(label, (*here, *steps), (*before, *rates), dot)
+
+
+def _fed_step_ms(ms: float, dot_ms: float, first_ms: float, first_step_ms: float) -> float:
+    """Step time behind an accelerator of `ms`; ahead of it, input is what keeps nine tenths of it busy, else a ninth.
+
+    Which of both holds shows in the curve's first step.
+    """
+    ahead_ms, in_turn_ms = dot_ms / 0.9, dot_ms / 9
+    in_turn = abs(first_step_ms - (first_ms + in_turn_ms)) < abs(first_step_ms - max(first_ms, ahead_ms))
+    return ms + in_turn_ms if in_turn else max(ms, ahead_ms)
+
+
 def _timelines(measured: Sequence[VariantResult]) -> Picture | None:
-    drawn = [
-        (variant, variant.summary.timeline)
-        for variant in measured
-        if variant.summary and variant.summary.timeline and variant.summary.timeline.steps
-    ]
-    if not drawn:
+    drawn = timelines(measured)
+    if drawn is None:
         return None
-    end = max(timeline.steps[-1].end_ms - timeline.steps[0].start_ms for _, timeline in drawn)
+    which = "The same few profiled steps" if drawn.are_the_same else "A few profiled steps"
     return Picture(
         "timelines",
         "Does input overlap with the model?",
-        "The same few profiled steps of each variant on one time axis: the model above, the pipeline's stages below "
-        "it. Where both lanes are filled at the same time, input work is hidden behind the model.",
-        "; ".join(f"{_name(variant)}: {_in_words(timeline)}" for variant, timeline in drawn) + ".",
-        Timelines(tuple(_timeline_row(variant, timeline, end) for variant, timeline in drawn), end),
+        f"{which} of each variant on one time axis: the model above, the pipeline's stages below it. Where both lanes "
+        "are filled at the same time, input work is hidden behind the model.",
+        drawn.in_words(),
+        drawn,
     )
-
-
-def _in_words(timeline: Timeline) -> str:
-    waited = sum(step.wait.end_ms - step.wait.start_ms for step in timeline.steps if step.wait)
-    lasted = timeline.steps[-1].end_ms - timeline.steps[0].start_ms
-    return f"{len(timeline.steps)} steps in {units.ms(lasted)} ms, of which {units.ms(waited)} ms waiting for input"
-
-
-def _timeline_row(variant: VariantResult, timeline: Timeline, end_ms: float) -> TimelineRow:
-    origin, last = timeline.steps[0].start_ms, timeline.steps[-1].end_ms
-    steps = [Span(start_ms=step.start_ms, end_ms=step.end_ms) for step in timeline.steps]
-    labels = tuple(
-        ((step.start_ms + step.end_ms) / 2 - origin, str(step.number))
-        for step in timeline.steps
-        if step.end_ms - step.start_ms > 0.04 * end_ms  # narrower bars have no room for a number
-    )
-    lanes = tuple(
-        (shortened(lane, NAME_LENGTH), _bars(spans, origin, last))
-        for lane, spans in list(timeline.lanes.items())[:MOST_LANES]
-    )
-    waits = _bars((step.wait for step in timeline.steps if step.wait), origin, last)
-    return TimelineRow(_name(variant), _bars(steps, origin, last), waits, labels, lanes)
-
-
-def _bars(spans: Iterable[Span], origin: float, last: float) -> Bars:
-    """(start, width) of what lies between the first step's start and the last one's end."""
-    clipped = ((max(span.start_ms, origin), min(span.end_ms, last)) for span in spans)
-    return tuple((start - origin, end - start) for start, end in clipped if end > start)

@@ -18,6 +18,11 @@ from feedbench.report.measurement import cautions, measured_how, more_rounds
 from feedbench.report.series import Picture, pictures
 from feedbench.report.tables import LONGEST_NAME, forecasts_table, next_steps_table, variants_table
 
+_DETAILS_NOTE = (
+    "Step times, input wait and verdict are of all rounds, as in the table above. What the profile tells (stages, "
+    "operators, layers, and xprof's reading) is of one round each, the one of median step time, and may differ from it."
+)
+
 
 @dataclass(frozen=True)
 class ChangeStory:
@@ -51,6 +56,7 @@ class View:
     forecasts: Table | None
     pictures: tuple[Picture, ...]
     details: tuple[VariantDetails, ...]
+    details_note: str
     method: tuple[FactList, ...]
     warnings: tuple[str, ...]
     glossary: tuple[Term, ...]
@@ -80,6 +86,7 @@ def build_view(comparison: Comparison, run: Run) -> View:
             details(v, specs.get(v.name), anchors[v.name], v.name in opened, comparison.steps_per_pass)
             for v in variants
         ),
+        details_note=_DETAILS_NOTE,
         method=measured_how(comparison, run),
         warnings=warnings,
         glossary=GLOSSARY,

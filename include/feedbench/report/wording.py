@@ -1,12 +1,15 @@
 """How values of the records are written where `units` alone does not say it, and how hostile text is made harmless."""
 
+import math
 import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from feedbench import units
-from feedbench.records import Interval, Record, dump
+from feedbench.records import Interval, Record, VariantResult, dump
 
+IN_PICTURES = 26
+"""Characters of a name where a picture has room for no more."""
 _R = TypeVar("_R", bound=Record)
 
 # Control characters and those that turn the direction of the text round them: they can make a line of a report,
@@ -31,6 +34,18 @@ def shortened(text: str, length: int) -> str:
     """On one line and at most `length` characters, for places that cannot grow."""
     line = " ".join(text.split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def picture_name(variant: VariantResult) -> str:
+    return shortened(variant.name, IN_PICTURES)
+
+
+def round_shown(variant: VariantResult) -> str:
+    """Which round the steps, the profile and the details are of: `round 2 of 3`; nothing where it cannot be told."""
+    times, means = variant.step_times_ms, variant.round_means_ms
+    mean = sum(times) / len(times) if times else 0.0
+    place = next((place for place, of in enumerate(means, start=1) if math.isclose(of, mean, rel_tol=1e-6)), None)
+    return f"round {place} of {len(means)}" if place else ""
 
 
 def interval_ms(low: float, high: float) -> str:
