@@ -87,7 +87,8 @@ def test_a_name_in_a_script_that_the_measuring_font_lacks_is_no_warning():
         (0.95, 1.47, [1.0, 1.1, 1.2, 1.3, 1.4]),
         (0.9, 3.2, [1.0, 1.5, 2.0, 3.0]),
         (0.4, 6, [0.5, 1.0, 2.0, 5.0]),
-        (0.08, 20, [0.1, 1.0, 10.0]),
+        (0.96, 6.3, [1.0, 1.5, 2.0, 3.0, 5.0]),
+        (0.0008, 2, [0.001, 0.01, 0.1, 1.0]),
     ],
 )
 def test_speed_ups_have_round_ratios_on_their_axis_and_never_nought(low, high, ticks):

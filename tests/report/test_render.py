@@ -108,7 +108,7 @@ def hostile():
 
 def without_drawing(html):
     """Pictures as their title and description only: how matplotlib places a tick is not ours to fix."""
-    return re.sub(r"(<svg [^>]*>)(<title.*?</desc>).*?</svg>", r"\1\2</svg>", html, flags=re.DOTALL)
+    return re.sub(r"(<svg [^>]*>)\s*(<title.*?</desc>).*?</svg>", r"\1\2</svg>", html, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -121,11 +121,11 @@ def _ratio_axis(axes: Axes, values: Sequence[float]) -> None:
 
 
 def ratio_ticks(low: float, high: float) -> list[float]:
-    """Round ratios between the two, at least three where there are any; fewer the wider the range."""
+    """Round ratios between the two, four or more, and the rounder the wider the range is."""
     for digits in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         ticks = [float(f"{digit}e{decade}") for decade in decades for digit in digits]
-        if len(found := [tick for tick in ticks if low <= tick <= high]) > 2:
+        if len(found := [tick for tick in ticks if low <= tick <= high]) > 3:
             return found
     return [float(tick) for tick in MaxNLocator(6).tick_values(low, high) if low <= tick <= high]
 

@@ -111,7 +111,7 @@ def next_steps_table(steps: Sequence[NextStep], first: str = "") -> Table | None
             (
                 Cell(step.change),
                 Cell(units.ms(step.forecast_ms)),
-                Cell(units.signed_share(step.gain), tone="good" if step.gain > 0 else "muted"),
+                Cell(units.signed_share(step.gain), tone="good") if step.gain > 0 else Cell(units.DASH),
                 Cell(units.mb(step.memory_mb or None)),  # records of old say 0 of what was not measured
             )
         )
