@@ -28,7 +28,7 @@ def test_the_best_is_the_one_of_lowest_mean_not_the_simplest():
         at("naive", 60.0), at("prefetch", 58.0), at("combined", 50.0), fastest=("naive", "prefetch", "combined")
     )
     assert said.startswith(
-        "No clear winner: naive is not distinguishable from the best (combined, which was 1.20× as fast as naive, "
+        "No clear winner: naive is not distinguishable from the best (combined, 1.20× as fast as naive, "
         "which only more rounds can confirm); "
     )
     assert said.endswith("; next to try: more rounds.")

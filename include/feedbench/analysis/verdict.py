@@ -52,7 +52,7 @@ def _not_told_apart(baseline: VariantResult, comparison: Comparison) -> str:
     if best.name == baseline.name:
         return f"{baseline.name} had the lowest mean, but {_listed(others)} cannot be told apart from it"
     ahead = _ahead(comparison, baseline)
-    maybe = f", which {_lead(ahead, baseline)}" if ahead else ""
+    maybe = f", {_lead(ahead, baseline)}" if ahead else ""
     return f"{baseline.name} is not distinguishable from the best ({best.name}{maybe})"
 
 
@@ -61,7 +61,7 @@ def _equals(ship: VariantResult, comparison: Comparison) -> str:
     if not others:
         return ""
     ahead = _ahead(comparison, ship)
-    maybe = f"; {ahead.name} {_lead(ahead, ship)}" if ahead else ""
+    maybe = f"; {ahead.name} was {_lead(ahead, ship)}" if ahead else ""
     return f", and nothing tried is certainly faster ({_listed(others)} not distinguishable{maybe})"
 
 
@@ -83,7 +83,7 @@ def _ahead(comparison: Comparison, ship: VariantResult) -> VariantResult | None:
 
 def _lead(ahead: VariantResult, ship: VariantResult) -> str:
     lead = ship.step_time_ms.mean / ahead.step_time_ms.mean
-    return f"was {times(lead)} as fast as {ship.name}, which only more rounds can confirm"
+    return f"{times(lead)} as fast as {ship.name}, which only more rounds can confirm"
 
 
 def _limit(ship: VariantResult) -> str:
