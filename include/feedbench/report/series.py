@@ -225,7 +225,7 @@ def _what_if(comparison: Comparison, measured: Sequence[VariantResult]) -> Pictu
     if not known:
         return None
     known.sort(key=lambda pair: pair[1].keeps_up_from_ms, reverse=True)
-    start = min(min(curve.accelerator_step_ms[0], curve.keeps_up_from_ms) for _, curve in known)
+    start = min(min(curve.accelerator_step_ms[0], 0.7 * curve.keeps_up_from_ms) for _, curve in known)
     curves = tuple(_curve(variant, curve, comparison.batch_size, start) for variant, curve in known)
     here = comparison.ceiling_ms or (comparison.accelerator and comparison.accelerator.step_ms)
     return Picture(
