@@ -1,5 +1,6 @@
 """The one sentence of a run: what to ship, how much faster, what limits it now, what to try next."""
 
+import math
 from collections.abc import Sequence
 
 from feedbench.analysis.diagnose import GOOD_UTILISATION
@@ -119,7 +120,7 @@ def _where(ship: VariantResult) -> str:
 
 def _next(comparison: Comparison, ship: VariantResult) -> str:
     best, ahead = next(iter(comparison.next_steps), None), _ahead(comparison, ship)
-    if no_clear_winner(comparison):
+    if no_clear_winner(comparison) and (comparison.smallest_detectable_effect or math.inf) > _TELLING_LEAD:
         then = f", then {best.change} (predicted gain {share(best.gain)})" if best and best.gain > 0 else ""
         return f"next to try: more rounds{then}"
     if best is None:

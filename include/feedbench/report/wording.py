@@ -1,7 +1,6 @@
 """How values of the records are written where `units` alone does not say it, and how hostile text is made harmless."""
 
 import math
-import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -12,10 +11,6 @@ IN_PICTURES = 26
 """Characters of a name where a picture has room for no more."""
 _R = TypeVar("_R", bound=Record)
 
-# Control characters and those that turn the direction of the text round them: they can make a line of a report,
-# or of a terminal, say something else than what is in the record.
-_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
 
 def visible(record: _R) -> _R:
     """The same record with every invisible character in every string written out as `\\u202e`."""
@@ -24,7 +19,7 @@ def visible(record: _R) -> _R:
 
 def _visible(value: Any) -> Any:
     if isinstance(value, str):
-        return _INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", value)
+        return units.printable(value)
     if isinstance(value, dict):
         return {_visible(key): _visible(item) for key, item in value.items()}
     return [_visible(item) for item in value] if isinstance(value, list) else value
