@@ -166,7 +166,7 @@ def mean_interval(rounds: Sequence[Sequence[float]], block: int = 1, seed: int =
     generator = np.random.default_rng(seed)
     series = [np.asarray(r, float) for r in rounds]
     means = np.array([s.mean() for s in series])
-    drawn = np.stack([_block_means(s, block, generator) for s in series])  # rounds x resamples
+    drawn = np.stack([_block_means(s, block, len(series), generator) for s in series])  # rounds x resamples
     picks = generator.integers(len(series), size=(len(series), RESAMPLES))
     within = (drawn - means[:, None])[picks, np.arange(RESAMPLES)].mean(axis=0)
     widen = math.sqrt(len(series) / (len(series) - 1)) if len(series) > 1 else 0.0
@@ -204,27 +204,29 @@ def _within_trials(samples: Samples, block: int) -> tuple[dict[str, float], floa
     for variant, rounds in samples.items():
         variances = []
         for times in rounds.values():
-            blocks = _blocks(np.asarray(times, float), block).mean(axis=1)
+            blocks = _blocks(np.asarray(times, float), block, least=8).mean(axis=1)
             degrees.append(max(len(blocks) - 1, 1))
             variances.append(np.var(blocks, ddof=1) / len(blocks) / np.mean(times) ** 2 if len(blocks) > 1 else 0.0)
         deviations[variant] = math.sqrt(np.mean(variances))
     return deviations, float(min(degrees)) if degrees else math.nan
 
 
-def _blocks(times: np.ndarray, block: int) -> np.ndarray:
+def _blocks(times: np.ndarray, block: int, least: int) -> np.ndarray:
     """Whole blocks of neighbours, blocks x steps; the remainder at the end is left out.
 
-    Eight blocks where there are as many steps, even if they are shorter then: an interval from two has no end.
+    Where fewer than `least` fit in, eight shorter ones: an interval from two has no end.
     """
-    size = max(1, min(block, len(times) // 8))
+    size = block if len(times) // block >= least else max(1, min(block, len(times) // 8))
     return times[: len(times) // size * size].reshape(-1, size)
 
 
-def _block_means(times: np.ndarray, block: int, generator: np.random.Generator) -> np.ndarray:
+def _block_means(times: np.ndarray, block: int, rounds: int, generator: np.random.Generator) -> np.ndarray:
     """RESAMPLES means of blocks drawn with replacement, their spread widened by what so few blocks understate it."""
-    means = _blocks(times, block).mean(axis=1)
+    means = _blocks(times, block, least=4).mean(axis=1)
     n = len(means)
-    widen = math.sqrt(n / (n - 1)) * special.stdtrit(n - 1, (1 + CONFIDENCE) / 2) / _NORMAL if n > 1 else 0.0
+    if n == 1:
+        return np.full(RESAMPLES, times.mean())
+    widen = math.sqrt(n / (n - 1)) * special.stdtrit(rounds * (n - 1), (1 + CONFIDENCE) / 2) / _NORMAL
     centred = (means - means.mean()) * widen + times.mean()
     return centred[generator.integers(len(means), size=(RESAMPLES, len(means)))].mean(axis=1)
 
