@@ -13,13 +13,13 @@ Figures are medians with their extremes; seconds are of this machine. Asked are 
 import argparse
 import os
 import secrets
-import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from timing import spread
 
 from feedbench.records import Accelerator, Machine, RunSummary
 from feedbench.store import Store
@@ -89,8 +89,8 @@ def dag_import(environment: dict[str, str], runs: int) -> None:
     told = [_python("-c", IMPORT, ANY_DAG, env=environment).split() for _ in range(runs + 1)]
     parts = [[float(seconds) for seconds in one] for one in told[1:]]  # the first compiled what was not compiled yet
     airflow, any_dag, ours = zip(*parts, strict=True)
-    print(f"DAG import in a fresh interpreter: {_spread([sum(one) for one in parts])} s")
-    print(f"  airflow.sdk {_spread(airflow)} s, what any DAG loads {_spread(any_dag)} s, ours {_spread(ours)} s")
+    print(f"DAG import in a fresh interpreter: {spread([sum(one) for one in parts], 3)} s")
+    print(f"  airflow.sdk {spread(airflow, 3)} s, what any DAG loads {spread(any_dag, 3)} s, ours {spread(ours, 3)} s")
 
 
 def runs_page(store: Store, environment: dict[str, str], listed: int, starts: int) -> None:
@@ -101,7 +101,8 @@ def runs_page(store: Store, environment: dict[str, str], listed: int, starts: in
         for line in _python("-c", LOOK, env=environment).splitlines():
             if (words := line.split()) and words[0] in looks:
                 looks[words[0]].append(float(words[1]))
-    print(f"runs page of {listed:,} runs: {_spread(looks['first'])} s the first time, {_spread(looks['next'])} s then")
+    first, then = (spread(looks[which], 3) for which in ("first", "next"))
+    print(f"runs page of {listed:,} runs: {first} s the first time, {then} s then")
 
 
 def _finish(store: Store, created: datetime) -> str:
@@ -139,10 +140,6 @@ def _python(*arguments: str, env: dict[str, str]) -> str:
     if done.returncode:
         sys.exit(done.stderr[-3000:])
     return done.stdout
-
-
-def _spread(values: Sequence[float]) -> str:
-    return f"{statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
 
 
 if __name__ == "__main__":

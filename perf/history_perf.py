@@ -11,13 +11,14 @@ import random
 import statistics
 import sys
 import tempfile
-import time
 import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugins"))
+
+from timing import seconds, spread
 
 from benchmark_pages.trends import overview, trend_page
 from feedbench.history.judgement import judge
@@ -34,18 +35,22 @@ def main() -> int:
     parser.add_argument("--variants", type=int, default=10)
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
+
+    def median(work: Callable[[], object]) -> str:
+        return f"{spread([seconds(work) for _ in range(options.runs)])} s"
+
     with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as many:
         early, store = Store(few), Store(many)
         _fill(early, RECALLED, options.variants)
         _fill(store, options.nights, options.variants)
         print(f"{options.nights:,} nights of {options.variants} variants")
-        print(f"first look at a trend, with its libraries: {_seconds(lambda: trend_page(store, 'variant 0')):.2f} s")
-        print(f"trend page: {_median(lambda: trend_page(store, 'variant 0'), options.runs)}")
-        print(f"overview: {_median(lambda: overview(store), options.runs)}")
+        print(f"first look at a trend, with its libraries: {seconds(lambda: trend_page(store, 'variant 0')):.2f} s")
+        print(f"trend page: {median(lambda: trend_page(store, 'variant 0'))}")
+        print(f"overview: {median(lambda: overview(store))}")
         tonight, early_tonight = (_night(count, options.variants) for count in (options.nights, RECALLED))
-        print(f"a night's history section: {_median(lambda: _judge(store, tonight), options.runs)}")
+        print(f"a night's history section: {median(lambda: _judge(store, tonight))}")
         late = [
-            (_seconds(lambda: _add(store, tonight)), _seconds(lambda: _add(early, early_tonight)))
+            (seconds(lambda: _add(store, tonight)), seconds(lambda: _add(early, early_tonight)))
             for _ in range(options.runs)
         ]
         times, ratio = statistics.median(s for s, _ in late), statistics.median(a / b for a, b in late)
@@ -93,17 +98,6 @@ def _add(store: Store, tonight: Night) -> None:
     history = History(store)
     judge(tonight, history.before(tonight), Accepted(), 0.02)
     history.add(tonight)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def _median(work: Callable[[], object], runs: int) -> str:
-    times = sorted(_seconds(work) for _ in range(runs))
-    return f"{statistics.median(times):.2f} s ({times[0]:.2f}–{times[-1]:.2f})"
 
 
 def _peak_mb(work: Callable[[], object]) -> float:

@@ -14,15 +14,13 @@ import argparse
 import concurrent.futures
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import simplejpeg
+from timing import seconds, spread
 
 from feedbench.config import Settings
 from feedbench.dataset.cores import allowed_cores
@@ -54,10 +52,10 @@ def index_rate(photos: Path, runs: int) -> None:
     settings = Settings(source=str(photos))
     ratios = []
     for _ in range(runs):  # in turn, so that a slow minute hits both
-        alone = len(files) / _seconds(lambda: [_decode(f) for f in files])
-        indexed = len(files) / _seconds(lambda: build_index(photos, settings, Silent()))
+        alone = len(files) / seconds(lambda: [_decode(f) for f in files])
+        indexed = len(files) / seconds(lambda: build_index(photos, settings, Silent()))
         ratios.append(indexed / (alone * allowed_cores()))
-    print(f"index: {_spread(ratios)} of one-core decoding times the cores")
+    print(f"index: {spread(ratios)} of one-core decoding times the cores")
 
 
 def dag_overhead(photos: Path, folder: Path) -> Path:
@@ -68,7 +66,7 @@ def dag_overhead(photos: Path, folder: Path) -> Path:
     }  # fmt: skip
     env = {**os.environ, "FEEDBENCH_ARTIFACTS": str(folder / "artifacts"), "AIRFLOW_HOME": str(folder / "airflow")}
     command = [sys.executable, str(ROOT / "ops/once.py"), json.dumps(conf)]
-    wall_s = _seconds(lambda: subprocess.run(command, env=env, check=True, capture_output=True))
+    wall_s = seconds(lambda: subprocess.run(command, env=env, check=True, capture_output=True))
     run = next(Store(folder / "artifacts").runs())
     record = run.read_run()
     trials = [run.trial(planned).read_trial() for planned in record.trials]
@@ -86,11 +84,11 @@ def input_rate(photos: Path, run: Path, runs: int) -> None:
     with concurrent.futures.ProcessPoolExecutor(allowed_cores()) as pool:
         list(pool.map(_decode, files, chunksize=16))  # starts the processes
         for _ in range(runs):
-            limits.append(len(files) / _seconds(lambda: list(pool.map(_decode, files, chunksize=16))))
+            limits.append(len(files) / seconds(lambda: list(pool.map(_decode, files, chunksize=16))))
     comparison = Store(run.parent.parent).run(run.name).read_comparison()
     fastest = max(comparison.batch_size * 1000 / v.input_only_ms for v in comparison.variants if v.input_only_ms)
     ratios = [fastest / limit for limit in limits]
-    print(f"input: {_spread(ratios)} of libjpeg-turbo alone on all cores ({fastest:,.0f} photos/s, resized too)")
+    print(f"input: {spread(ratios)} of libjpeg-turbo alone on all cores ({fastest:,.0f} photos/s, resized too)")
 
 
 def report_time(run: Path, runs: int) -> None:
@@ -104,8 +102,8 @@ def report_time(run: Path, runs: int) -> None:
         for row in comparison.variants
     ]
     wide = comparison.model_copy(update={"variants": (*comparison.variants, *rows)})
-    times = [_seconds(lambda: render(wide, record)) for _ in range(runs)]
-    print(f"report: {_spread(times)} s for {len(wide.variants)} variants of 10 rounds")
+    times = [seconds(lambda: render(wide, record)) for _ in range(runs)]
+    print(f"report: {spread(times)} s for {len(wide.variants)} variants of 10 rounds")
 
 
 def _real_photos() -> Path | None:
@@ -120,16 +118,6 @@ def _drawn(folder: Path) -> Path:
 
 def _decode(file: Path) -> None:
     simplejpeg.decode_jpeg(file.read_bytes())
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def _spread(values: list[float]) -> str:
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 if __name__ == "__main__":
