@@ -220,9 +220,21 @@ def _blocks(times: np.ndarray, block: int, least: int) -> np.ndarray:
     return times[: len(times) // size * size].reshape(-1, size)
 
 
+def _without_pattern(times: np.ndarray, block: int, least: int) -> np.ndarray:
+    """Of two passes or more, but fewer than `least`: what differs between them; what they have in common is no noise.
+
+    Where the buffer drains and fills again, the steps of one pass differ by more than passes do.
+    """
+    passes = len(times) // block
+    if not 1 < passes < least:
+        return times
+    table = times[: passes * block].reshape(passes, block)
+    return ((table - table.mean(axis=0)) * math.sqrt(passes / (passes - 1)) + times.mean()).ravel()
+
+
 def _block_means(times: np.ndarray, block: int, rounds: int, generator: np.random.Generator) -> np.ndarray:
     """RESAMPLES means of blocks drawn with replacement, their spread widened by what so few blocks understate it."""
-    means = _blocks(times, block, least=4).mean(axis=1)
+    means = _blocks(_without_pattern(times, block, least=4), block, least=4).mean(axis=1)
     n = len(means)
     if n == 1:
         return np.full(RESAMPLES, times.mean())
