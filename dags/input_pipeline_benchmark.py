@@ -6,6 +6,8 @@ Every task calls one verb of `feedbench.flow`, imported when it runs: this file 
 Logs tell phase, step, rate and time left; the report is in the run's "Report" tab.
 """
 
+from datetime import timedelta
+
 from airflow.sdk import Asset, CronTriggerTimetable, Param, dag, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
@@ -18,7 +20,8 @@ REPORT = Asset("feedbench_report", uri="feedbench://report/input_pipeline_benchm
 
 
 @dag(
-    schedule=CronTriggerTimetable("30 2 * * *", timezone="UTC"),
+    # Unpaused soon after half past two, it would else train at once, whatever time of day its owner had in mind.
+    schedule=CronTriggerTimetable("30 2 * * *", timezone="UTC", run_immediately=timedelta(0)),
     catchup=False,
     max_active_runs=1,
     params={name: Param(**keywords) for name, keywords in form().items()},

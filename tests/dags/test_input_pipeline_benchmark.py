@@ -19,9 +19,20 @@ import json, sys
 sys.path[:0] = {folders!r}  # as Airflow does
 import input_pipeline_benchmark as module
 dag = module.benchmark
+ours = [name for name in sys.modules if name.split(".")[0] == "feedbench"]
+heavy = [name for name in {heavy!r} if name in sys.modules]
+
+from datetime import UTC, datetime
+from airflow.serialization.serialized_objects import DagSerialization
+from airflow.timetables import trigger
+from airflow.timetables.base import TimeRestriction
+trigger.utcnow = lambda: datetime(2026, 6, 1, 3, tzinfo=UTC)  # half an hour after the hour of the nightly run
+timetable = DagSerialization.from_dict(DagSerialization.to_dict(dag)).timetable  # the scheduler's own
+first = timetable.next_dagrun_info(last_automated_data_interval=None, restriction=TimeRestriction(None, None, False))
 print(json.dumps({{
-    "heavy": [name for name in {heavy!r} if name in sys.modules],
-    "ours": [name for name in sys.modules if name.split(".")[0] == "feedbench"],
+    "heavy": heavy,
+    "ours": ours,
+    "first_run": str(first.run_after),
     "downstream": {{task.task_id: sorted(task.downstream_task_ids) for task in dag.tasks}},
     "train": [dag.get_task("train").partial_kwargs[k] for k in ("pool", "queue")],
     "teardowns": {{task.task_id: task.on_failure_fail_dagrun for task in dag.tasks if task.is_teardown}},
@@ -71,7 +82,9 @@ def test_trials_wait_for_their_turn_on_the_gpu_queue(parsed):
 
 @pytest.mark.airflow
 def test_it_runs_nightly_one_at_a_time_and_never_for_the_past(parsed):
+    """Unpaused at three in the morning, it waits for the next night."""
     assert (parsed["catchup"], parsed["max_active_runs"], parsed["start_date"]) == (False, 1, "None")
+    assert parsed["first_run"].startswith("2026-06-02 02:30")
 
 
 def test_the_file_stays_a_table_of_contents():

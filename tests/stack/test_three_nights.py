@@ -134,7 +134,10 @@ class TestHalfOfTheCores:
         lost = f"{cores} → {cores // 2}"
         assert airflow.state(night_of_few_cores) == "failed"
         gate = said_by_the_gate(airflow, night_of_few_cores)
-        change = re.search(rf"checked \+(\d+) % \[[^|]+: parallelism of ParallelMapV2 {lost}, cores {lost}", gate)
+        # On a busy machine the time of the stage itself may have moved, too, and is told with its parallelism.
+        stage = rf"(self time of ParallelMapV2 [^|]+, )?parallelism (of ParallelMapV2 )?{lost}"
+        change = re.search(rf"checked \+(\d+) % \[[^|]+: {stage}, cores {lost}", gate)
+        assert change, gate
         assert 40 < int(change[1]) < 120
         told = since_last_night(on_local_disk, night_of_few_cores)
         assert re.search(rf"- checked .*\n(  - .*\n)*  - cores {lost}\n", told)

@@ -11,7 +11,7 @@ import numpy as np
 from feedbench.records import PipelineCheck, PlannedTrial, Profile, Trial, VariantSpec
 
 NO_RECORD = (
-    "no result was written: it has not run yet, the worker was lost, its disk was full, or the task was cancelled"
+    "no result was written: the worker was lost, its disk was full, the task was cancelled, or it has not run yet"
 )
 
 
