@@ -216,6 +216,11 @@ def test_a_pair_that_differs_steadily_is_noise_and_is_told():
     assert any("naive and naive_again are the same pipeline, and yet differ by 10 %" in w for w in comparison.warnings)
 
 
+def test_an_ordinary_run_has_nothing_to_warn_of():
+    """A warning that is always there teaches to read none."""
+    assert judged(Planted(ARTICLE)).warnings == ()
+
+
 def test_one_round_is_warned_of():
     assert any(w.startswith("One round") for w in judged(Planted(ARTICLE, rounds=1)).warnings)
 

@@ -225,5 +225,4 @@ def _warnings(run: Run, evidence: Sequence[Evidence], family: stats.Family, home
         warnings.append(f"Trials ran on {len(classes)} kinds of machine; only those on {home} are compared.")
     if run.settings.weights == "none" and run.settings.accelerator != "emulated":
         warnings.append("Random start weights: step times are those of real training, accuracy means nothing.")
-    warnings.append("Every photo was read while indexing, so all variants start with a warm page cache.")
     return warnings

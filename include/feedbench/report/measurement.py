@@ -11,8 +11,6 @@ from feedbench.records import Comparison, DataSet, Run
 from feedbench.report import wording
 from feedbench.report.layout import Fact, FactList
 
-_ALWAYS_SO = "Every photo was read while indexing"
-"""How the warning of records begins that is none: every run's page cache is warm, and a fact says so."""
 _MOST_ROUNDS = 100
 _SHARES = ("validation_share", "max_reject_share", "min_effect", "max_regression")
 _NOT_GIVEN = {"photos": "all", "max_rounds": "no more than asked for", "emulated_step_ms": "not emulated"}
@@ -23,7 +21,7 @@ _NOT_GIVEN = {"photos": "all", "max_rounds": "no more than asked for", "emulated
 
 def cautions(comparison: Comparison, run: Run) -> tuple[str, ...]:
     """The record's warnings, and one more where the run was too noisy to decide anything."""
-    told = tuple(warning for warning in comparison.warnings if not warning.startswith(_ALWAYS_SO))
+    told = comparison.warnings
     lead, found = _largest_lead(comparison), comparison.smallest_detectable_effect
     needed = _rounds_needed(comparison, run)
     if lead is None or needed is None:
