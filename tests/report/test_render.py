@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from feedbench.records import Change, Changes, Interval, NextStep
 from feedbench.report.render import render
@@ -20,6 +21,7 @@ from planted.comparisons import comparison_of, run_of, unmeasured, variant
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = ("emulated", "changed_night", "all_failed")
+TABLE = {"table", "thead", "tbody", "tr", "th", "td"}
 VOID = {"meta", "br", "wbr"}
 
 
@@ -171,6 +173,30 @@ def test_hostile_text_makes_no_markup_in_markdown(report, hostile):
     rows = [len(re.findall(r"(?<!\\)\|", line)) for line in lines if line.startswith("|")]
     assert set(rows) == {len(re.findall(r"\|", head))}
     assert len(rows) == 2 + len(hostile.variants)
+
+
+READS_AS_ITSELF = (
+    "TensorSlice > Map > Shuffle", "1.84× [1.80 – 1.89], 97 % sure", "> no quote", "[x] no task", "- no point",
+    "[no](http://127.0.0.1) link", "[no][link]", "[no]: /link", "![no](picture)", "<b>no</b> HTML", "AT&T",
+    "&lt; and &#60;", "*no* **stress** _at_ __all__ ~~or~~ `code`", "a | b", "# no heading", "back\\slash",
+    "snake_case_name", "cli__2026-03-04",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", READS_AS_ITSELF)
+def test_text_in_the_markdown_report_reads_as_itself(text, report, emulated):
+    """As a verdict, a point of a list and a cell of a table, in CommonMark with GitHub's tables."""
+    failed = unmeasured("naive", "x", "failed", text)
+    it = comparison_of(variant("prefetch", "x", ("Map",), 0.5, 20.0), failed, verdict=text, warnings=(text,))
+    rendered = MarkdownIt("commonmark").enable("table").render(report(it).markdown)
+    page = Page(rendered.replace("<hr />", ""))
+    assert {tag for tag, _ in page.tags} <= {"h1", "h2", "h3", "p", "ul", "li", "strong", *TABLE}
+    assert next(words for words in page.words if text in words) == text
+    assert sum(text in words for words in page.words) >= 3
+
+
+def test_an_interval_reads_well_in_markdown_as_it_is(report, emulated):
+    assert "| naive | 66.6; [65.8 – 67.5] |" in report(emulated).markdown
 
 
 def test_a_long_name_breaks_after_an_underscore(report, emulated):

@@ -47,7 +47,10 @@ def _breakable(name: str) -> Markup:
     return escape(name).replace("_", Markup("_<wbr>"))
 
 
-_SPECIAL = re.compile(r"[\\`*\[\]<>|~#&]|(?<![^\W_])_|_(?![^\W_])|!(?=\[)")
+_SPECIAL = re.compile(r"[\\`*<|~#]|^>|^[-+](?= )|^\[(?=[ xX]\])|\](?=[(\[:])|&(?=#?\w+;)|(?<!\w)_+|_+(?!\w)|!(?=\[)")
+"""Characters that mean something in Markdown where they stand: a bracket is one of a link only before another, and
+intervals are full of them."""
+_ENTITIES = {"<": "&lt;", "&": "&amp;"}
 
 
 def _markdown(value: object) -> object:
@@ -58,8 +61,4 @@ def _markdown(value: object) -> object:
     if isinstance(value, Markup | int):
         return value
     line = " ".join(str(value).split())
-    return Markup(_SPECIAL.sub(lambda match: f"\\{match[0]}" if match[0] not in "<>&" else _entity(match[0]), line))
-
-
-def _entity(character: str) -> str:
-    return {"<": "&lt;", ">": "&gt;", "&": "&amp;"}[character]
+    return Markup(_SPECIAL.sub(lambda match: "".join(_ENTITIES.get(sign, f"\\{sign}") for sign in match[0]), line))
