@@ -50,6 +50,15 @@ def test_a_lead_that_may_be_noise_is_told_and_nothing_is_said_to_be_gained_beyon
     assert "beyond combined there is nothing to gain from input" in comparison.verdict
 
 
+def test_a_gain_that_is_proved_is_shipped_before_a_simpler_one_that_is_not():
+    """prefetch between naive and the best, too noisy to be told apart from either."""
+    comparison = judged(Planted({"naive": 60.0, "prefetch": 52.0, "cache_memory_prefetch": 45.5}, noise=0.06))
+    assert row(comparison, "prefetch").speedup.ci_low < 1
+    assert row(comparison, "cache_memory_prefetch").speedup.ci_low > 1
+    assert comparison.fastest == ("cache_memory_prefetch", "prefetch")
+    assert comparison.verdict.startswith("Ship cache_memory_prefetch")
+
+
 def test_equal_variants_have_no_winner():
     comparison = judged(Planted({"naive": 46.0, "prefetch": 46.0, "parallel_map": 46.0}))
     assert set(comparison.fastest) == {"naive", "prefetch", "parallel_map"}

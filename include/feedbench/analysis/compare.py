@@ -85,9 +85,10 @@ def settled(run: Run, evidence: Sequence[Evidence]) -> bool:
 
 
 def _fastest(results: Sequence[VariantResult], family: stats.Family, run: Run) -> tuple[str, ...]:
-    """The valid variants that are not certainly slower than the best one, the simplest first.
+    """The valid variants that are not certainly slower than the best one, the one to ship first: the simplest.
 
-    What TensorFlow rewrites comes last: its speed hangs on the version, not on what was written.
+    Where the best is certainly faster than the baseline, those that may not be come after those that are. What
+    TensorFlow rewrites comes last of each: its speed hangs on the version, not on what was written.
     """
     valid = [r for r in results if r.status == "ok" and r.step_time_ms and r.name != A_A_TWIN]
     if not valid:
@@ -95,9 +96,13 @@ def _fastest(results: Sequence[VariantResult], family: stats.Family, run: Run) -
     best = min(valid, key=lambda r: r.step_time_ms.mean)
     rewritten = {spec.name for spec in run.variants if spec.rewritten}
     equal = [r for r in valid if r is best or not family.is_slower(r.name, best.name, run.settings.min_effect)]
-    return tuple(
-        r.name for r in sorted(equal, key=lambda r: (r.name in rewritten, r.cache_mb or 0, len(r.pipeline.written)))
-    )
+    keep = BASELINE in [r.name for r in equal]
+
+    def rank(result: VariantResult) -> tuple[bool, bool, float, int]:
+        unproved = not keep and result.speedup is not None and result.speedup.ci_low <= 1
+        return unproved, result.name in rewritten, result.cache_mb or 0, len(result.pipeline.written)
+
+    return tuple(result.name for result in sorted(equal, key=rank))
 
 
 def _resolution(family: stats.Family, run: Run) -> tuple[float | None, float | None]:
