@@ -184,11 +184,11 @@ READS_AS_ITSELF = (
 
 
 @pytest.mark.parametrize("text", READS_AS_ITSELF)
-def test_text_in_the_markdown_report_reads_as_itself(text, report, emulated):
-    """As a verdict, a point of a list and a cell of a table, in CommonMark with GitHub's tables."""
+def test_text_in_the_markdown_report_reads_as_itself(text, report):
+    """As a verdict, a point of a list and a cell of a table, in CommonMark with GitHub's tables and strikethrough."""
     failed = unmeasured("naive", "x", "failed", text)
     it = comparison_of(variant("prefetch", "x", ("Map",), 0.5, 20.0), failed, verdict=text, warnings=(text,))
-    rendered = MarkdownIt("commonmark").enable("table").render(report(it).markdown)
+    rendered = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(report(it).markdown)
     page = Page(rendered.replace("<hr />", ""))
     assert {tag for tag, _ in page.tags} <= {"h1", "h2", "h3", "p", "ul", "li", "strong", *TABLE}
     assert next(words for words in page.words if text in words) == text

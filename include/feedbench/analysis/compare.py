@@ -85,10 +85,10 @@ def settled(run: Run, evidence: Sequence[Evidence]) -> bool:
 
 
 def _fastest(results: Sequence[VariantResult], family: stats.Family, run: Run) -> tuple[str, ...]:
-    """The valid variants that are not certainly slower than the best one, the one to ship first: the simplest.
+    """The valid variants that are not certainly slower than the best one, the simplest first.
 
-    Where the best is certainly faster than the baseline, those that may not be come after those that are. What
-    TensorFlow rewrites comes last of each: its speed hangs on the version, not on what was written.
+    Where the baseline is none of them, those that may not be faster than it come after those that are. What TensorFlow
+    rewrites comes last of each: its speed hangs on the version, not on what was written.
     """
     valid = [r for r in results if r.status == "ok" and r.step_time_ms and r.name != A_A_TWIN]
     if not valid:

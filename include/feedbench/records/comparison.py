@@ -94,7 +94,7 @@ class Comparison(Document):
     verdict: str
     baseline: str
     fastest: tuple[str, ...]
-    """Not distinguishable from the best; the one to ship first."""
+    """Not distinguishable from the best; the one to ship first, or the baseline where nothing beats it."""
     accelerator: Accelerator | None
     machine: Machine | None = None
     """That the compared trials ran on; None where none of them told it."""

@@ -32,8 +32,8 @@ GLOSSARY = (
     Term(
         "m-fastest",
         "★ Fastest",
-        "All variants that this run cannot tell apart from the best one. The first is the one to ship: the simplest of "
-        "those that are certainly faster than the baseline.",
+        "All variants that this run cannot tell apart from the best one, the simplest first. Where the baseline "
+        "is none of them, those that are certainly faster than it come first.",
     ),
     Term(
         "m-input-wait",

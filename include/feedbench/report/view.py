@@ -154,7 +154,7 @@ def fastest_note(comparison: Comparison) -> str:
         if not rivals:
             return f"★ {_named(comparison.fastest)} is the only variant with a valid result: it was compared with none."
         return f"★ {_named(comparison.fastest)} is faster than every other variant."
-    return f"★ cannot be told apart from the fastest, the one to ship first: {_named(comparison.fastest)}."
+    return f"★ cannot be told apart from the fastest: {_named(comparison.fastest)}."
 
 
 def _named(variants: Iterable[str]) -> str:
